@@ -1,0 +1,201 @@
+"""Settings, all from the environment; a running local stack's own file supplies what is not set there."""
+
+import importlib.util
+import os
+from pathlib import Path
+
+import dj_database_url
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+DATA_DIR = Path(os.environ.get("AGENTOPS_DATA", BASE_DIR / ".data")).expanduser().resolve()
+
+
+def _stack_env() -> dict[str, str]:
+    """What the local stack wrote about itself, so that a second shell reaches it."""
+    path = DATA_DIR / "stack.env"
+    if "DATABASE_URL" in os.environ or not path.is_file() or not os.access(path, os.R_OK):
+        return {}
+    lines = (line.partition("=") for line in path.read_text().splitlines() if line and not line.startswith("#"))
+    return {name: value for name, _, value in lines}
+
+
+_ENV = {**_stack_env(), **os.environ}
+
+
+def env(name: str, default: str = "") -> str:
+    return _ENV.get(name, default)
+
+
+def flag(name: str) -> bool:
+    return env(name).lower() in {"1", "true", "yes", "on"}
+
+
+DEBUG = flag("DEBUG")
+DEMO = flag("DEMO")
+SECRET_KEY = env("SECRET_KEY", "insecure-until-the-stack-makes-one" if DEBUG or DEMO else "")
+PORT = env("PORT", "8000")
+PUBLIC_URL = env("PUBLIC_URL", f"http://localhost:{PORT}").rstrip("/")
+ALLOWED_HOSTS = env("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]").split(",")
+CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
+INSTALLATION = env("INSTALLATION", "local")
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.humanize",
+    "channels",
+    "django_fsm",
+    "django_htmx",
+    "ninja",
+    "lucide",
+    "csp",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
+    "runs",
+    "approvals",
+    "reconciliation",
+    "agentops",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+]
+
+ROOT_URLCONF = "agentops.urls"
+ASGI_APPLICATION = "agentops.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    }
+]
+
+# ---- database: each process role has its own needs (a pool would be rebuilt for every Celery task)
+DATABASE_URL = env("DATABASE_URL")
+APP_DB_ROLE = env("APP_DB_ROLE", "agentops_app")
+DATABASES = {"default": dj_database_url.parse(DATABASE_URL or "postgresql:///agentops")}
+DATABASES["default"]["OPTIONS"] = {
+    **DATABASES["default"].get("OPTIONS", {}),
+    "options": "-c lock_timeout=5000 -c idle_in_transaction_session_timeout=30000 -c statement_timeout=30000",
+}
+if flag("WEB_POOL"):
+    DATABASES["default"]["OPTIONS"]["pool"] = {"min_size": 1, "max_size": 10, "timeout": 5}
+    DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# ---- accounts
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in ("UserAttributeSimilarityValidator", "MinimumLengthValidator", "CommonPasswordValidator")
+]
+ACCOUNT_LOGIN_METHODS = {"username"}
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*", "password2*"]
+ACCOUNT_ADAPTER = "agentops.accounts.ClosedSignup"
+ACCOUNT_REAUTHENTICATION_TIMEOUT = 300
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = PUBLIC_URL.startswith("http://localhost")
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "/"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PUBLIC_URL.startswith("https://")
+SESSION_COOKIE_NAME = f"agentops_session_{PORT}"
+CSRF_COOKIE_NAME = f"agentops_csrf_{PORT}"
+EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
+
+# ---- content security: nothing inline, nothing from elsewhere
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'none'"],
+        "script-src": ["'self'"],
+        "style-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+        "font-src": ["'self'"],
+        "connect-src": ["'self'"],
+        "form-action": ["'self'"],
+        "frame-ancestors": ["'none'"],
+        "base-uri": ["'none'"],
+        "manifest-src": ["'self'"],
+    }
+}
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+
+# ---- static files, straight from the packages that ship them
+STATIC_URL = "/static/"
+STATIC_ROOT = DATA_DIR / "static"
+_bootstrap = importlib.util.find_spec("bootstrap_wrapper")
+assert _bootstrap is not None and _bootstrap.origin is not None
+STATICFILES_DIRS = [BASE_DIR / "static", ("bootstrap", Path(_bootstrap.origin).parents[1] / "bootstrap")]
+WHITENOISE_USE_FINDERS = True
+
+# ---- queue and live hints
+BROKER_URL = env("BROKER_URL", "redis://127.0.0.1:6379/0")
+CHANNEL_URL = env("CHANNEL_URL", "redis://127.0.0.1:6379/1")
+CELERY_BROKER_URL = BROKER_URL
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 120} if "redis" in BROKER_URL else {}
+CELERY_TASK_DEFAULT_QUEUE = "agentops"
+CHANNEL_LAYERS = {
+    "default": {
+        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        "CONFIG": {"hosts": [CHANNEL_URL], "prefix": "agentops"},
+    }
+}
+
+# ---- the outside systems and the model
+BILLING_URL = env("BILLING_URL")
+BILLING_API_KEY = env("BILLING_API_KEY")
+BILLING_WEBHOOK_SECRET = env("BILLING_WEBHOOK_SECRET")
+HELPDESK_URL = env("HELPDESK_URL")
+HELPDESK_TOKEN = env("HELPDESK_TOKEN")
+SANDBOX_URL = env("SANDBOX_URL")
+AGENT_MODEL = env("AGENT_MODEL", "rules")
+
+# ---- limits in seconds; a lease outlives the longest call by a wide margin
+LEASE_SECONDS = int(env("LEASE_SECONDS", "60"))
+CALL_LIMIT_SECONDS = float(env("CALL_LIMIT_SECONDS", "10"))
+FACT_FRESH_SECONDS = int(env("FACT_FRESH_SECONDS", "60"))
+
+LANGUAGE_CODE = "en-us"
+TIME_ZONE = "UTC"
+USE_TZ = True
+SILENCED_SYSTEM_CHECKS: list[str] = []
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "%(levelname)s %(name)s %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "root": {"handlers": ["console"], "level": env("LOG_LEVEL", "INFO")},
+    "loggers": {"httpx": {"level": "WARNING"}, "stripe": {"level": "WARNING"}},
+}

@@ -1,0 +1,9 @@
+"""All addresses of the product."""
+
+from django.contrib import admin
+from django.urls import URLPattern, URLResolver, include, path
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("admin/", admin.site.urls),
+    path("accounts/", include("allauth.urls")),
+]

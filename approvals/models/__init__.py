@@ -1,0 +1,19 @@
+"""Who allowed what."""
+
+from approvals.models.allowance import Allowance
+from approvals.models.decision import Decision
+from approvals.models.policy import Policy, PolicyTool, PolicyVersion
+from approvals.models.request import ApprovalRequest, Refusal, Viewing
+from approvals.models.vote import Vote
+
+__all__ = [
+    "Allowance",
+    "ApprovalRequest",
+    "Decision",
+    "Policy",
+    "PolicyTool",
+    "PolicyVersion",
+    "Refusal",
+    "Viewing",
+    "Vote",
+]

@@ -1,0 +1,8 @@
+"""What we did to the world, and whether it is true."""
+
+from reconciliation.models.attempt import Attempt, WorkerProcess
+from reconciliation.models.case import Case
+from reconciliation.models.observation import Observation
+from reconciliation.models.operation import Operation, Reservation
+
+__all__ = ["Attempt", "Case", "Observation", "Operation", "Reservation", "WorkerProcess"]

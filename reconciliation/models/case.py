@@ -1,0 +1,80 @@
+"""A reconciliation case: an operation that no machine could settle, for a person who brings evidence."""
+
+from django.db import models
+from django.db.models import Q
+from django_fsm import FSMField, transition
+
+from reconciliation.models.operation import Operation
+from runs.ids import new_id
+from runs.models import Principal
+
+
+class CaseState(models.TextChoices):
+    OPEN = "open", "Open"
+    CLAIMED = "claimed", "Claimed"
+    RESOLVED = "resolved", "Resolved"
+
+
+S = CaseState
+
+
+class Case(models.Model):
+    class Kind(models.TextChoices):
+        NOT_CONFIRMED = "not_confirmed", "Not confirmed"
+        DIFFERENT = "different", "Recorded differently"
+        DUPLICATE = "duplicate", "Recorded more than once"
+
+    class Verdict(models.TextChoices):
+        HAPPENED = "happened", "It happened"
+        DIFFERENTLY = "differently", "It happened differently"
+        DID_NOT = "did_not", "It did not happen"
+        TWICE = "twice", "It happened twice"
+        BY_PROBE = "by_probe", "Settled by asking"
+
+    number = models.BigAutoField(primary_key=True)
+    key = models.UUIDField(unique=True, default=new_id, editable=False)
+    operation = models.ForeignKey(Operation, on_delete=models.PROTECT, related_name="cases")
+    kind = models.CharField(max_length=16, choices=Kind.choices)
+    state = FSMField(choices=S.choices, default=S.OPEN, max_length=10)
+    why = models.TextField()
+    opened_at = models.DateTimeField(db_default=models.functions.Now())
+    claimed_by = models.ForeignKey(Principal, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    claimed_at = models.DateTimeField(null=True, blank=True)
+    verdict = models.CharField(max_length=12, choices=Verdict.choices, blank=True)
+    evidence = models.TextField(blank=True)
+    resolved_by = models.ForeignKey(Principal, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    resolved_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        permissions = [("settle_case", "Can claim and settle reconciliation cases")]
+        constraints = [
+            models.UniqueConstraint(name="case_one_open", fields=["operation", "kind"], condition=~Q(state="resolved")),
+            models.CheckConstraint(
+                name="case_resolved_iff_verdict",
+                condition=Q(state="resolved", resolved_at__isnull=False, resolved_by__isnull=False) & ~Q(verdict="")
+                | (~Q(state="resolved") & Q(resolved_at__isnull=True, verdict="")),
+            ),
+            models.CheckConstraint(
+                name="case_claimed_iff_owner",
+                condition=Q(state="claimed", claimed_by__isnull=False, claimed_at__isnull=False) | ~Q(state="claimed"),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.label
+
+    @property
+    def label(self) -> str:
+        return f"RC-{self.number}"
+
+    @transition(field=state, source=S.OPEN, target=S.CLAIMED)
+    def claim(self) -> None:
+        """Somebody works on it."""
+
+    @transition(field=state, source=S.CLAIMED, target=S.OPEN)
+    def release(self) -> None:
+        """The claim lapsed or was given back."""
+
+    @transition(field=state, source=[S.OPEN, S.CLAIMED], target=S.RESOLVED)
+    def resolve(self) -> None:
+        """A verdict with evidence, or a probe's finding, settled it."""

@@ -1,0 +1,143 @@
+"""An operation: one intended effect with one identity, whatever becomes of its attempts."""
+
+from django.db import models
+from django.db.models import Q
+from django_fsm import FSMField, transition
+
+from approvals.models import Allowance, Decision
+from runs.ids import new_id
+from runs.models import Proposal, Run
+
+
+class OperationState(models.TextChoices):
+    AUTHORISED = "authorised", "Waiting to run"
+    SENDING = "sending", "Running"
+    SUCCEEDED = "succeeded", "Completed"
+    FAILED = "failed", "Failed"
+    ACCEPTED = "accepted", "Accepted, not final"
+    UNKNOWN = "unknown", "Not confirmed"
+    ABANDONED = "abandoned", "Never sent"
+    COMPENSATED = "compensated", "Reversed"
+
+
+S = OperationState
+SETTLED = (S.SUCCEEDED, S.FAILED, S.ABANDONED, S.COMPENSATED)
+
+
+class Operation(models.Model):
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="operations")
+    proposal = models.OneToOneField(Proposal, on_delete=models.PROTECT, related_name="operation")
+    # spending a decision IS creating its operation: unique and never null
+    decision = models.OneToOneField(Decision, on_delete=models.PROTECT, related_name="operation")
+    state = FSMField(choices=S.choices, default=S.AUTHORISED, max_length=12)
+    tool = models.CharField(max_length=80)
+    contract_version = models.CharField(max_length=20)
+    system = models.CharField(max_length=40)
+    identity = models.CharField(max_length=200, unique=True)
+    business_key = models.CharField(max_length=300)
+    effect = models.JSONField()
+    amount_minor = models.BigIntegerField(null=True, blank=True)
+    currency = models.CharField(max_length=3, blank=True)
+    epoch = models.PositiveIntegerField(default=0, help_text="raised only after conclusive absence")
+    attempts_made = models.PositiveIntegerField(default=0)
+    next_attempt_at = models.DateTimeField(null=True, blank=True)
+    unknown_since = models.DateTimeField(null=True, blank=True)
+    probes_made = models.PositiveIntegerField(default=0)
+    next_probe_at = models.DateTimeField(null=True, blank=True)
+    external_reference = models.CharField(max_length=200, null=True, blank=True)
+    actual = models.JSONField(null=True, blank=True, help_text="what the other side has recorded")
+    settled_by = models.CharField(max_length=20, blank=True, help_text="answer, probe, event or person")
+    failure = models.TextField(blank=True, help_text="the proof that nothing happened, in words")
+    created_at = models.DateTimeField(db_default=models.functions.Now())
+    settled_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(name="operation_state_known", condition=Q(state__in=S.values)),
+            models.CheckConstraint(
+                name="operation_settled_iff_time",
+                condition=Q(state__in=SETTLED, settled_at__isnull=False)
+                | (~Q(state__in=SETTLED) & Q(settled_at__isnull=True)),
+            ),
+            models.CheckConstraint(
+                name="operation_success_has_reference",
+                condition=~Q(state="succeeded") | Q(external_reference__isnull=False),
+            ),
+            # one live or successful effect per business key ("one credit per ticket and incident")
+            models.UniqueConstraint(
+                name="operation_business_key_once",
+                fields=["business_key"],
+                condition=~Q(state__in=["failed", "abandoned"]),
+            ),
+            # one external reference settles one operation
+            models.UniqueConstraint(
+                name="operation_reference_once",
+                fields=["system", "external_reference"],
+                condition=Q(external_reference__isnull=False),
+            ),
+        ]
+        indexes = [
+            models.Index(
+                name="operation_unknown", fields=["unknown_since"], condition=Q(state__in=["unknown", "accepted"])
+            ),
+            models.Index(
+                name="operation_probe_due", fields=["next_probe_at"], condition=Q(next_probe_at__isnull=False)
+            ),
+            models.Index(name="operation_by_run", fields=["run", "created_at"]),
+        ]
+
+    def __str__(self) -> str:
+        return self.identity
+
+    @property
+    def is_settled(self) -> bool:
+        return self.state in SETTLED
+
+    @transition(field=state, source=[S.AUTHORISED, S.UNKNOWN], target=S.SENDING)
+    def send(self) -> None:
+        """An attempt is open. From *unknown* only under the resend rule."""
+
+    @transition(field=state, source=S.SENDING, target=S.AUTHORISED)
+    def come_back(self) -> None:
+        """Every attempt is proved to have had no effect; it may be tried later."""
+
+    @transition(field=state, source=[S.SENDING, S.ACCEPTED, S.UNKNOWN], target=S.SUCCEEDED)
+    def succeed(self) -> None:
+        """The other side has recorded it."""
+
+    @transition(field=state, source=[S.SENDING, S.ACCEPTED, S.UNKNOWN], target=S.FAILED)
+    def fail(self) -> None:
+        """Proved not done."""
+
+    @transition(field=state, source=S.SENDING, target=S.ACCEPTED)
+    def accept(self) -> None:
+        """Taken on by the other side, outcome to follow."""
+
+    @transition(field=state, source=S.SENDING, target=S.UNKNOWN)
+    def lose_track(self) -> None:
+        """It may have happened."""
+
+    @transition(field=state, source=S.AUTHORISED, target=S.ABANDONED)
+    def abandon(self) -> None:
+        """Given up before anything could have happened; reservations are released."""
+
+
+class Reservation(models.Model):
+    """What an operation holds of an allowance: reserved while open or unknown, then settled or released."""
+
+    class State(models.TextChoices):
+        RESERVED = "reserved"
+        SETTLED = "settled"
+        RELEASED = "released"
+
+    operation = models.ForeignKey(Operation, on_delete=models.PROTECT, related_name="reservations")
+    allowance = models.ForeignKey(Allowance, on_delete=models.PROTECT, related_name="+")
+    amount_minor = models.BigIntegerField()
+    state = models.CharField(max_length=8, choices=State.choices, default=State.RESERVED)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(name="reservation_once", fields=["operation", "allowance"])]
+
+    def __str__(self) -> str:
+        return f"{self.amount_minor} of {self.allowance_id}"

@@ -1,0 +1,145 @@
+"""The port to the outside: what a tool declares, what a sender may answer, what a lookup may say.
+
+A tool is one effect on one system. Its contract is declared once and shown on pages; its connector sends and looks
+up. A source only reads. Neither knows about runs, approvals or the database.
+"""
+
+import datetime as dt
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, ClassVar, Protocol
+
+from runs.money import Money, Strict
+
+
+class Repeat(StrEnum):
+    """May an operation whose outcome is unknown be sent again?"""
+
+    BY_IDENTITY = "repeatable by identity"  # the receiver answers the same wire key with the first result
+    LOOK_UP_FIRST = "looked up first"  # only after a conclusive lookup found nothing
+    ONCE = "once only"  # never; a person settles it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contract:
+    """What a tool promises. Times are for the receiver: `retention` how long it honours a wire key, `settling` how
+    long after a call a lookup may still miss its effect, `call_limit` the total time of one call."""
+
+    name: str
+    version: str
+    system: str
+    title: str
+    effect: type[Strict]
+    repeat: Repeat
+    retention: dt.timedelta
+    settling: dt.timedelta
+    call_limit: dt.timedelta
+    lookup_is_conclusive: bool
+    precondition: str  # what protects against a changed document, in words for the decision page
+    undo: str  # whether and how it can be undone, in words
+    touches: str  # what it changes, in words
+    business_key: Callable[[dict[str, str]], str]  # one effect per such key, whatever is proposed
+    money: Callable[[dict[str, str]], Money | None] = lambda _effect: None
+    max_attempts: int = 6
+    max_probes: int = 8
+
+
+# ---- what sending may say: each class says what is KNOWN about the effect
+
+
+class ToolError(Exception):
+    """Base; `detail` is for people, `raw` what came over the wire (bounded)."""
+
+    def __init__(self, detail: str, *, raw: dict[str, Any] | None = None) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.raw = raw or {}
+
+
+class NotSent(ToolError):
+    """Nothing reached the other side: no connection was made."""
+
+
+class Refused(ToolError):
+    """The other side said no to THIS call, with proof that this call had no effect. `code` is stable."""
+
+    def __init__(self, detail: str, *, code: str, raw: dict[str, Any] | None = None) -> None:
+        super().__init__(detail, raw=raw)
+        self.code = code
+
+
+class Overloaded(ToolError):
+    """Leave it alone: the call had no effect and the other side wants to be asked later."""
+
+    def __init__(self, detail: str, *, retry_after: str | None = None, raw: dict[str, Any] | None = None) -> None:
+        super().__init__(detail, raw=raw)
+        self.retry_after = retry_after
+
+
+class Ambiguous(ToolError):
+    """It may have happened: no answer, a server error, an answer nobody can read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What the other side has recorded for an operation. `reference` is theirs; `mismatch` names what differs from
+    what was sent (field → (sent, recorded)), empty when it is the very effect asked for."""
+
+    reference: str
+    identity: str
+    at: dt.datetime | None = None
+    mismatch: dict[str, tuple[str, str]] = field(default_factory=dict)
+    raw: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lookup:
+    """The answer to "what have you recorded under this identity?": all records found, over all pages."""
+
+    records: tuple[Record, ...]
+    pages: int
+    raw: dict[str, Any] = field(default_factory=dict)
+
+
+class Unreachable(Exception):
+    """A read failed. It says nothing about what exists."""
+
+
+class Tool(Protocol):
+    """One effect. Connectors keep no state and retry nothing: retrying is the execution layer's."""
+
+    contract: ClassVar[Contract]
+
+    def send(self, *, effect: dict[str, str], identity: str, wire_key: str) -> Record:
+        """Make the effect once. Raises NotSent, Refused, Overloaded or Ambiguous; all else is ambiguous."""
+        ...
+
+    def look_up(self, *, effect: dict[str, str], identity: str) -> Lookup:
+        """Every record the system of record holds under the identity. Raises Unreachable."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """One thing read from a source: `version` is the source's own, `content` JSON-like data, `bound` the part of it
+    whose change makes a decision out of date (defaults to all of the content)."""
+
+    kind: str
+    source: str
+    locator: str
+    version: str
+    title: str
+    summary: str
+    authoritative: bool
+    content: dict[str, Any]
+    bound: dict[str, Any] | None = None
+    untrusted: bool = False
+
+
+class NoSuchThing(Exception):
+    """A source answered, and the thing asked for does not exist. `what` names it for people."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what} does not exist")
+        self.what = what

@@ -1,0 +1,57 @@
+"""Moving a run: the machine's edge, the row, and the record, together, under the run's row lock."""
+
+import datetime as dt
+from collections.abc import Callable
+from typing import Any
+
+from runs import clock, record
+from runs.models import Principal, Run
+from runs.models.run import RunState
+
+_MOVES: dict[RunState, str] = {
+    RunState.GATHERING: "gather",
+    RunState.DECIDING: "decide",
+    RunState.AUTHORISING: "authorise",
+    RunState.AWAITING_APPROVAL: "ask",
+    RunState.EXECUTING: "execute",
+    RunState.OUTCOME_UNKNOWN: "lose_track",
+    RunState.WAITING: "wait",
+    RunState.NEEDS_PERSON: "need_person",
+    RunState.COMPLETED: "complete",
+    RunState.REJECTED: "reject",
+    RunState.CANCELLED: "cancel",
+    RunState.FAILED: "fail",
+}
+
+
+def move(*, run: Run, to: RunState, actor: Principal, why: str = "", **fields: Any) -> None:
+    """Take the declared edge to `to`, set `fields`, save, and append `run.state` to the record.
+
+    The caller holds the row lock. A terminal target ends the run: it is due no more and holds no lease.
+    Raises django_fsm.TransitionNotAllowed when there is no such edge.
+    """
+    source = run.state
+    edge: Callable[[], None] = getattr(run, _MOVES[to])
+    edge()
+    now = clock.now()
+    fields = {"state_since": now, "waits_for": "", "wake_at": now, **fields}
+    if run.is_over:
+        fields |= {"finished_at": now, "wake_at": None, "lease_until": None, "resume_to": ""}
+    if to != RunState.WAITING:
+        fields.setdefault("resume_to", "")
+    if to != RunState.NEEDS_PERSON:
+        fields |= {"person_code": "", "person_reason": "", "owner": None}
+    for name, value in fields.items():
+        setattr(run, name, value)
+    run.save(update_fields=["state", *fields])
+    record.append(run=run, kind="run.state", actor=actor, source=source, target=str(to), why=why)
+
+
+def wake(*, run: Run, at: dt.datetime | None = None) -> None:
+    """Make the run due no later than `at` (now when not given). The caller holds the row lock."""
+    if run.is_over:
+        return
+    at = at or clock.now()
+    if run.wake_at is None or run.wake_at > at:
+        run.wake_at = at
+        run.save(update_fields=["wake_at"])

@@ -1,0 +1,79 @@
+"""One embedded PostgreSQL for the whole run; a test that needs a database gets its own clone of a migrated template.
+
+Nothing is ever flushed, commits are real, and the application connects as its own role, so privileges and triggers
+are the product's. `owner` gives a connection that may tamper with what the application must not touch.
+"""
+
+import itertools
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from agentops.local.postgres import EmbeddedPostgres
+
+REPO = Path(__file__).resolve().parent.parent
+TEMPLATE = "agentops_template"
+_numbers = itertools.count(1)
+
+
+def manage(*arguments: str, env: dict[str, str]) -> str:
+    """Run manage.py in a process of its own and return its output; fails the test when it fails."""
+    done = subprocess.run(
+        [sys.executable, "manage.py", *arguments],
+        cwd=REPO,
+        env={**os.environ, "DJANGO_SETTINGS_MODULE": "agentops.settings", **env},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
+    with EmbeddedPostgres(tmp_path_factory.mktemp("postgres"), tests=True) as server:
+        server.create_database(TEMPLATE)
+        manage("migrate", "--verbosity", "0", env={"DATABASE_URL": server.url("owner", TEMPLATE)})
+        yield server
+
+
+@pytest.fixture
+def database(postgres: EmbeddedPostgres) -> Iterator[str]:
+    """The name of a fresh clone of the migrated template."""
+    name = f"test_{next(_numbers)}"
+    postgres.create_database(name, template=TEMPLATE)
+    yield name
+    postgres.drop_database(name)
+
+
+@pytest.fixture
+def db(database: str, postgres: EmbeddedPostgres, django_db_blocker: object) -> Iterator[str]:
+    """Django's default connection on a clone, as the application's role. Threads open their own connections to it."""
+    import dj_database_url
+    from django.db import connections
+
+    connection = connections["default"]
+    before = dict(connection.settings_dict)
+    parsed = dj_database_url.parse(postgres.url("app", database))
+    for settings in (connection.settings_dict, connections.settings["default"]):
+        settings.update({key: parsed[key] for key in ("NAME", "USER", "PASSWORD", "HOST", "PORT")})
+    with django_db_blocker.unblock():  # type: ignore[attr-defined]
+        yield database
+        connections.close_all()
+    for settings in (connection.settings_dict, connections.settings["default"]):
+        settings.update({key: before[key] for key in ("NAME", "USER", "PASSWORD", "HOST", "PORT")})
+
+
+@pytest.fixture
+def owner(database: str, postgres: EmbeddedPostgres) -> Iterator[psycopg.Connection]:
+    """An autocommitting connection as the tables' owner: may change what the application's role may not."""
+    with psycopg.connect(postgres.url("owner", database), autocommit=True) as connection:
+        yield connection
