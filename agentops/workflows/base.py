@@ -1,0 +1,164 @@
+"""What a workflow is: which facts to read, what may be chosen, what follows, and how an action is shown.
+
+A workflow holds no state and writes nothing. The engine calls it with stored facts, so the same facts always give the
+same answer, on any worker.
+"""
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+from runs.actions import Action
+from runs.money import Strict
+
+
+class Fact(Protocol):
+    """A piece of evidence as workflows see it: a fresh `Reading` or a stored `Evidence` alike."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def locator(self) -> str: ...
+    @property
+    def version(self) -> str: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def summary(self) -> str: ...
+    @property
+    def authoritative(self) -> bool: ...
+    @property
+    def content(self) -> dict[str, Any]: ...
+
+
+Facts = Mapping[str, Fact]  # by kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What a run is about, in words for lists: `title` a phrase, `subject` the number it has elsewhere."""
+
+    title: str
+    subject: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """An action ready to be stored as a proposal. `rests_on` names the kinds of facts whose change voids a decision;
+    `workings` is how the system worked the amount out (JSON-like, no floats); `step` what the action is for."""
+
+    step: str
+    action: Action
+    rests_on: tuple[str, ...]
+    workings: dict[str, Any] = field(default_factory=dict)
+    rationale: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """The choice is not acceptable; `reason` is written for whoever chose, who may choose again."""
+
+    code: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandOver:
+    """A person has to go on; `code` is stable, `reason` a sentence for that person."""
+
+    code: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskAgent:
+    """Nothing follows by itself: the agent is asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Complete:
+    """Everything meant is done; `outcome` says in a sentence what came of it."""
+
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """An action of this run that the other side has recorded."""
+
+    step: str
+    tool: str
+    effect: dict[str, str]
+    reference: str
+    at: dt.datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A bound label and value of the decision page, as displayed; `key` is stable, for comparing two requests."""
+
+    key: str
+    label: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Card:
+    """How an action is put to a person: `ask` one sentence, `rows` everything bound, `lead` what will happen."""
+
+    ask: str
+    lead: str
+    rows: tuple[Row, ...]
+
+
+class Workflow(Protocol):
+    """A literal entry of `agentops.workflows.registry.WORKFLOWS`. Versions never change once runs have used them."""
+
+    name: ClassVar[str]
+    version: ClassVar[str]
+    title: ClassVar[str]
+    tools: ClassVar[tuple[str, ...]]  # the capabilities its runs are granted
+    Input: ClassVar[type[Strict]]
+    choices: ClassVar[tuple[type[Strict], ...]]  # what the agent may choose; empty for a plain workflow
+    asks_again_when_rejected: ClassVar[bool]
+
+    def subject(self, *, data: dict[str, Any]) -> Subject:
+        """From the validated input alone, before anything is read."""
+        ...
+
+    def start_key(self, *, data: dict[str, Any]) -> str:
+        """What makes a run of this input the same run, for starters that have no event id of their own."""
+        ...
+
+    def gather(self, *, data: dict[str, Any]) -> list[Any]:
+        """Read every fact (list of `runs.tools.base.Reading`). Raises Unreachable or NoSuchThing. Network; no writes."""
+        ...
+
+    def customer(self, *, facts: Facts) -> str:
+        """Whose run it is, for lists and search; empty when nobody's."""
+        ...
+
+    def view(self, *, data: dict[str, Any], facts: Facts, refusals: Sequence[str]) -> dict[str, Any]:
+        """What the model sees: JSON-like, untrusted texts marked as such and bounded."""
+        ...
+
+    def judge(self, *, choice: Strict, data: dict[str, Any], facts: Facts) -> Draft | Refused | HandOver | Complete:
+        """Validate the agent's choice against the facts; amounts are worked out here, never taken over."""
+        ...
+
+    def follow(
+        self, *, data: dict[str, Any], facts: Facts, done: Sequence[Done]
+    ) -> Draft | AskAgent | HandOver | Complete:
+        """What comes next, given what is done so far (nothing, at first)."""
+        ...
+
+    def variables(self, *, action: Action, facts: Facts) -> dict[str, Any]:
+        """The policy's variables (see `approvals.rules.VARIABLES`), from normalised action and facts."""
+        ...
+
+    def card(self, *, action: Action, facts: Facts) -> Card:
+        """How this action is put to a person."""
+        ...
