@@ -35,7 +35,7 @@ class Migration(migrations.Migration):
         db.grant(
             "reconciliation_operation",
             rights="SELECT, INSERT, UPDATE (state, epoch, attempts_made, next_attempt_at, unknown_since, probes_made,"
-            " next_probe_at, external_reference, actual, settled_by, failure, settled_at)",
+            " next_probe_at, external_reference, actual, settled_by, failure, failure_code, settled_at)",
         ),
         db.grant(
             "reconciliation_case",

@@ -48,6 +48,7 @@ class Operation(models.Model):
     external_reference = models.CharField(max_length=200, null=True, blank=True)
     actual = models.JSONField(null=True, blank=True, help_text="what the other side has recorded")
     settled_by = models.CharField(max_length=20, blank=True, help_text="answer, probe, event or person")
+    failure_code = models.CharField(max_length=60, blank=True, help_text="the other side's own code, or absent")
     failure = models.TextField(blank=True, help_text="the proof that nothing happened, in words")
     created_at = models.DateTimeField(db_default=models.functions.Now())
     settled_at = models.DateTimeField(null=True, blank=True)
