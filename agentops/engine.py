@@ -3,6 +3,7 @@
 A lost worker loses one step at most: each step is one durable commit, and the next claim starts from the last one.
 """
 
+import datetime as dt
 import logging
 import uuid
 from collections.abc import Callable
@@ -12,8 +13,10 @@ from django.db import transaction
 
 from agentops import hints
 from agentops.steps import authorising, cancelling, deciding, executing, gathering, settling
-from agentops.steps.base import Next, Step, hand_over
+from agentops.steps.base import Next, Step, hand_over, park
 from agentops.workflows.registry import UnknownWorkflow, workflow
+from reconciliation.case_opening import open_case
+from reconciliation.models import Case, Operation
 from reconciliation.services import processes
 from runs import clock, faultpoints, leases, record, retry
 from runs.models import Run
@@ -23,6 +26,7 @@ from runs.services import principals
 log = logging.getLogger(__name__)
 MAX_CLAIMS = 5  # claims in a row without one committed step: the run kills its workers, or the code is wrong
 MAX_STEPS = 200
+SLOWLY = dt.timedelta(minutes=5)
 
 STEPS: dict[RunState, Callable[[Step], Next]] = {
     RunState.QUEUED: gathering.begin,
@@ -66,7 +70,8 @@ def _step(lease: leases.Lease) -> Next:
         return Next.PARK
     actor = principals.system()
     if run.claims_in_row > MAX_CLAIMS:
-        return _hand_over(lease, code="keeps_failing", reason=f"{run.claims_in_row - 1} workers failed on it in a row")
+        reason = f"{run.claims_in_row - 1} workers failed on it in a row"
+        return _open_case(lease, reason) or _hand_over(lease, code="keeps_failing", reason=reason)
     try:
         found = workflow(run.workflow, run.workflow_version)
     except UnknownWorkflow as problem:
@@ -86,6 +91,18 @@ def _hand_over(lease: leases.Lease, *, code: str, reason: str) -> Next:
             return Next.PARK
         hand_over(run, code=code, reason=reason, actor=principals.system())
     return Next.PARK
+
+
+def _open_case(lease: leases.Lease, reason: str) -> Next | None:
+    """While an operation is not settled its run stays with it: an admin is told, and it is tried again slowly."""
+    with transaction.atomic(durable=True):
+        run = leases.hold(lease=lease, seconds=settings.LEASE_SECONDS)
+        operation = Operation.objects.filter(run=run, state__in=["sending", "unknown", "accepted"]).first()
+        if operation is None:
+            return None
+        actor = principals.system()
+        case = open_case(run=run, operation=operation, kind=Case.Kind.NOT_CONFIRMED, why=reason, actor=actor)
+        return park(run, until=clock.now() + SLOWLY, waits_for=f"an admin to settle {case.label}")
 
 
 def _park_for_person(lease: leases.Lease) -> Next:

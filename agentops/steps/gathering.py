@@ -26,6 +26,8 @@ def read_facts(step: Step, *, resume_to: RunState) -> dict[str, Evidence] | Next
     except Unreachable as problem:
         return _wait_for_source(step, resume_to, str(problem))
     except NoSuchThing as problem:
+        if step.run.state == RunState.OUTCOME_UNKNOWN:  # settling comes first; until then nobody takes it over
+            return _wait_for_source(step, resume_to, str(problem))
         with committing(step.lease, "run.advanced") as run:
             hand_over(run, code="not_found", reason=str(problem), actor=step.actor)
         return Next.PARK

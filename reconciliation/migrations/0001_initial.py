@@ -157,6 +157,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='operation',
+            constraint=models.UniqueConstraint(condition=models.Q(('state__in', ['authorised', 'sending', 'unknown', 'accepted'])), fields=('run',), name='operation_one_open_per_run'),
+        ),
+        migrations.AddConstraint(
+            model_name='operation',
             constraint=models.UniqueConstraint(condition=models.Q(('external_reference__isnull', False)), fields=('system', 'external_reference'), name='operation_reference_once'),
         ),
         migrations.AddIndex(

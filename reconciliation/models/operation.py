@@ -71,6 +71,12 @@ class Operation(models.Model):
                 fields=["business_key"],
                 condition=~Q(state__in=["failed", "abandoned"]),
             ),
+            # actions of one run are sequential: the next begins when the last is settled
+            models.UniqueConstraint(
+                name="operation_one_open_per_run",
+                fields=["run"],
+                condition=Q(state__in=["authorised", "sending", "unknown", "accepted"]),
+            ),
             # one external reference settles one operation
             models.UniqueConstraint(
                 name="operation_reference_once",
