@@ -10,6 +10,7 @@ import uuid
 
 import psycopg
 from django.db import DatabaseError, connection
+from kombu.exceptions import OperationalError
 
 from agentops.events import process_events
 from agentops.tasks import advance
@@ -60,7 +61,7 @@ class Relay:
             return False
         try:
             advance.apply_async(args=[str(run_id)], retry=False)
-        except advance.app.connection_for_write().connection_errors + (OSError,) as problem:  # type: ignore[misc]
+        except (OperationalError, OSError) as problem:
             if self.broker_down_since is None:
                 log.warning("the broker cannot be reached, runs wait in the database: %s", problem)
             self.broker_down_since = time.monotonic()

@@ -58,7 +58,7 @@ def wake(*, run: Run, at: dt.datetime | None = None) -> None:
 
 
 def want_facts(*, run: Run) -> None:
-    """Have the bound facts read again soon. The caller holds the row lock; a reading begun earlier doesn't answer it."""
+    """Have the bound facts read again soon (the caller holds the row lock); an earlier reading doesn't answer it."""
     if run.is_over:
         return
     run.facts_wanted_at = clock.now()

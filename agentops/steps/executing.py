@@ -151,7 +151,7 @@ def _void(step: Step, void: execute.Void, *, unknown: bool) -> Next:
     with committing(step.lease, "run.advanced") as run:
         if unknown:
             return park(
-                run, until=clock.now() + settings.HELD_RETRY, waits_for=f"certainty; not sent again: {void.detail}"
+                run, until=clock.now() + settings.HELD_RETRY, waits_for=f"certainty; it stays unsent: {void.detail}"
             )
         if void.code == "cancelled":
             return Next.GO_ON
