@@ -131,14 +131,22 @@ class SandboxProcess:
             self.process.stdout.close()
 
 
-def start(data_dir: Path, port: int = 0, *, webhook_url: str | None = None) -> SandboxProcess:
+def start(
+    data_dir: Path,
+    port: int = 0,
+    *,
+    webhook_url: str | None = None,
+    api_key: str = API_KEY,
+    token: str = TOKEN,
+    webhook_secret: str = WEBHOOK_SECRET,
+) -> SandboxProcess:
     """Start a sandbox on ``data_dir`` and return once it answers; port 0 picks a free one."""
     command = [sys.executable, "-m", "agentops.sandbox", "--port", str(port), "--data", str(data_dir)]
     command += ["--webhook-url", webhook_url] if webhook_url else []
     credentials = {
-        "SANDBOX_API_KEY": API_KEY,
-        "SANDBOX_TOKEN": TOKEN,
-        "SANDBOX_WEBHOOK_SECRET": WEBHOOK_SECRET,
+        "SANDBOX_API_KEY": api_key,
+        "SANDBOX_TOKEN": token,
+        "SANDBOX_WEBHOOK_SECRET": webhook_secret,
     }
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("SANDBOX_")}
     process = subprocess.Popen(command, cwd=_ROOT, env={**inherited, **credentials}, stdout=subprocess.PIPE, text=True)
