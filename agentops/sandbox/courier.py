@@ -99,12 +99,11 @@ class Courier:
     def _claim(self, *, request_seq: int | None = None) -> sqlite3.Row | None:
         """Take one due delivery for a short lease, so that no other thread or process sends it meanwhile."""
         now = moments.now()
-        condition = "state = 'pending' AND due_at <= ? AND claimed_until <= ?"
-        params: list[float] = [now, now]
-        if request_seq is not None:
-            condition += " AND request_seq = ? AND attempts = 0"
-            params.append(request_seq)
-        query = f"SELECT id FROM deliveries WHERE {condition} ORDER BY due_at, id LIMIT 1"
+        if request_seq is None:
+            condition, params = "due_at <= ? AND claimed_until <= ?", [now, now]
+        else:
+            condition, params = "request_seq = ? AND attempts = 0", [float(request_seq)]
+        query = f"SELECT id FROM deliveries WHERE state = 'pending' AND {condition} ORDER BY due_at, id LIMIT 1"
         with self._store.read() as db:
             if db.execute(query, params).fetchone() is None:
                 return None

@@ -8,6 +8,8 @@ from agentops.sandbox import faults, moments
 from agentops.sandbox.transaction import EventSink, Transaction, visible
 from agentops.sandbox.wire import Doc, Operation
 
+# If the call that was to deliver its own events dies, the background thread does after this long.
+_WAIT_SECONDS = 30.0
 API_VERSION = "2026-10-28.endive"
 
 
@@ -47,7 +49,9 @@ def _queue(*, tx: Transaction, event: Doc, url: str, fault: faults.Fault | None)
     mode = fault.mode if fault else None
     params = fault.params if fault else {}
     signing = "wrong" if mode == "events_wrong_signature" else "valid"
-    delay = params["seconds"] if mode in ("events_delay", "events_reorder") else 0.0
+    delay = (
+        params["seconds"] if mode in ("events_delay", "events_reorder") else _WAIT_SECONDS if tx.events_wait else 0.0
+    )
     held = mode == "events_reorder"
     for _ in range(params["copies"] if mode == "events_duplicate" else 1):
         _deliver(tx=tx, event=event, url=url, signing=signing, mode=mode, delay=delay, held=held)

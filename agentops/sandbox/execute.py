@@ -79,6 +79,7 @@ def perform(
             request_seq=request_seq,
             event_sink=events.sink(operation=operation),
             as_of=moments.now() - fault.params["seconds"] if fault and mode == "lookup_stale" else None,
+            events_wait=mode == "event_before_response",
         )
         if claimed and call.wire_key:
             keys.release(db=db, call=call)

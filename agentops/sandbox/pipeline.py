@@ -135,14 +135,12 @@ class Pipeline:
 
 async def _params(*, system: str, request: Request) -> wire.Doc:
     raw = await body(request=request)
-    if request.method == "GET":
-        return wire.nested_form(text=request.url.query)
-    if system != "billing":
+    if request.method != "GET" and system != "billing":
         return wire.json_object(raw=raw)
     try:
-        return wire.nested_form(text=raw.decode())
-    except (UnicodeDecodeError, ValueError):
-        message = "The body must be a form in UTF-8 with at most 2000 fields."
+        return wire.nested_form(text=request.url.query if request.method == "GET" else raw.decode())
+    except ValueError:  # which UnicodeDecodeError is too
+        message = "The parameters must be a form in UTF-8 with at most 2000 fields."
         raise Refusal(status=400, code="parameter_invalid", message=message) from None
 
 

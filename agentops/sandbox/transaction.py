@@ -17,7 +17,10 @@ def visible(*, doc: Doc) -> Doc:
 
 
 class Transaction:
-    """One call's access to the store. ``as_of`` (epoch seconds) makes reads answer as they would have at that time."""
+    """One call's access to the store. ``as_of`` (epoch seconds) makes reads answer as they would have at that time.
+
+    ``events_wait``: the events of this call are delivered by the call itself, not by the background thread.
+    """
 
     def __init__(
         self,
@@ -27,11 +30,13 @@ class Transaction:
         request_seq: int | None,
         event_sink: EventSink,
         as_of: float | None = None,
+        events_wait: bool = False,
     ) -> None:
         self.db = db
         self.call = call
         self.request_seq = request_seq
         self.effects = 0
+        self.events_wait = events_wait
         self._event_sink = event_sink
         self._as_of = as_of
 

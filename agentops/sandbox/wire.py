@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 Doc = dict[str, Any]
 
 MAX_BODY_BYTES = 1_000_000
+_DEEPEST = 16
+_TOO_DEEP = f"Parameters may be nested {_DEEPEST} deep at most."
 _KEY_PART = re.compile(r"\[([^\[\]]*)\]")
 
 
@@ -103,6 +105,8 @@ def nested_form(*, text: str) -> Doc:
     for name, value in parse_qsl(text, keep_blank_values=True, max_num_fields=2000):
         head, bracket, _ = name.partition("[")
         parts = [head, *_KEY_PART.findall(name)] if bracket else [head]
+        if len(parts) > _DEEPEST:
+            raise Refusal(status=400, code="parameter_invalid", message=_TOO_DEEP, param=head[:100])
         here = root
         for part in parts[:-1]:
             here = here.setdefault(part, {})
@@ -134,13 +138,32 @@ def _lists(value: Any) -> Any:
 
 
 def json_object(*, raw: bytes) -> Doc:
-    """Decode a JSON object; an empty body is ``{}``. Raises Refusal for anything else."""
+    """Decode a JSON object of finite numbers and whole characters (empty body: ``{}``). Raises Refusal otherwise."""
     if not raw.strip():
         return {}
     try:
-        value = json.loads(raw)
+        value = json.loads(raw, parse_constant=_no_number)
+        json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair is no text a database takes
     except (ValueError, RecursionError) as error:
         raise Refusal(status=400, code="malformed_json", message=f"The body is not valid JSON: {error}.") from None
     if not isinstance(value, dict):
         raise Refusal(status=400, code="malformed_json", message="The body must be a JSON object.")
+    if _too_deep(value):
+        raise Refusal(status=400, code="malformed_json", message=_TOO_DEEP)
     return value
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is not a number JSON knows")
+
+
+def _too_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [
+            child
+            for item in level
+            if isinstance(item, dict | list)
+            for child in (item.values() if isinstance(item, dict) else item)
+        ]
+    return bool(level)
