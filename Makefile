@@ -31,7 +31,7 @@ check: venv-dev ## style, types, layers, sizes, migrations, locks
 	$(PY) -m ruff format --check .
 	$(OFFLINE) $(PY) -m mypy .
 	$(PY) -c "import importlinter.cli as c; c.lint_imports_command()" --no-cache
-	$(PY) -m tests.architecture.sizes
+	$(PY) -m pytest -q tests/architecture
 	$(OFFLINE) $(PY) -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 	@! grep -n '://' requirements.lock requirements-dev.lock || { echo "a lock file names an address" >&2; exit 1; }
 

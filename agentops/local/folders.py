@@ -115,7 +115,7 @@ def _short_temporary_dir() -> str:
 
 
 def open_log(path: Path, /, *, limit: int = 5_000_000) -> int:
-    """Open a log file for appending (0600) and return the descriptor; one of over ``limit`` bytes is set aside first."""
+    """Open a log file (0600) for appending and return the descriptor; over ``limit`` bytes it is set aside first."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if path.exists() and path.stat().st_size > limit:
         path.replace(path.with_name(path.name + ".1"))
