@@ -36,8 +36,8 @@ ROLES = {"superuser": "postgres", "owner": "agentops_owner", "app": "agentops_ap
 PORT = 5432  # names the socket file only; two servers never meet, each has its own folder
 START_SECONDS = 30.0
 COMMON = ("listen_addresses=", "unix_socket_permissions=0700", "shared_buffers=64MB", "max_connections=100")
-# Commits need not survive a power cut in a test.
-UNSAFE = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
+# In a test commits need not survive a power cut. They do survive a killed server, so synchronous_commit stays on.
+UNSAFE = ("fsync=off", "full_page_writes=off")
 
 
 class EmbeddedPostgres:

@@ -30,6 +30,9 @@ DECIDED = (
     "SECRET_KEY",
     "PUBLIC_URL",
     "DEMO",
+    # A test run sets these for itself; they must not reach the processes it starts.
+    "DJANGO_SETTINGS_MODULE",
+    "DJANGO_ALLOW_ASYNC_UNSAFE",
 )
 GENERATED = ("SECRET_KEY", "BILLING_API_KEY", "BILLING_WEBHOOK_SECRET", "HELPDESK_TOKEN")
 PREFIXES = {"BILLING_API_KEY": "sk_test_", "BILLING_WEBHOOK_SECRET": "whsec_"}
@@ -66,7 +69,7 @@ def resolve(*, data_dir: Path, port: int, sandbox_port: int, given: Mapping[str,
         "PORT": str(port),
         "PUBLIC_URL": f"http://localhost:{port}",
         "BILLING_URL": sandbox,
-        "HELPDESK_URL": sandbox,
+        "HELPDESK_URL": f"{sandbox}/helpdesk/v1",
         "DEMO": "0" if "DATABASE_URL" in given else "1",
     }
     if needs_sandbox(given):
