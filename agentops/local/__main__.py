@@ -6,6 +6,7 @@ import argparse
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 
 from agentops.local import variables
 from agentops.local.console import Console
@@ -22,14 +23,18 @@ def main() -> int:
     execute = commands.add_parser("exec", help="start everything, run one command against it, stop everything")
     execute.add_argument("argv", nargs=argparse.REMAINDER, metavar="COMMAND")
     arguments = parser.parse_args()
+    if arguments.command == "exec":
+        return reporting(lambda: _execute(arguments.argv))
+    return reporting(lambda: supervise(_stack(console=Console())))
+
+
+def reporting(action: Callable[[], int | None], /) -> int:
+    """Do ``action`` and return its exit status (0 for None); a LocalStackError is printed, without a traceback: 1."""
     try:
-        if arguments.command == "exec":
-            return _execute(arguments.argv)
-        supervise(_stack(console=Console()))
+        return action() or 0
     except LocalStackError as error:
         print(f"\n{error}", file=sys.stderr)
         return 1
-    return 0
 
 
 def _stack(*, console: Console) -> Stack:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -38,9 +39,13 @@ def _require_scheme(name: str, url: str, allowed: tuple[str, ...]) -> None:
         raise LocalStackError(f"{name} must begin with one of {', '.join(f'{each}://' for each in allowed)}.")
 
 
-def _trouble(name: str, reason: object, instead: str) -> LocalStackError:
+def _trouble(name: str, url: str, reason: object, instead: str) -> LocalStackError:
+    # Clients quote an address they cannot read, password and all.
+    words = str(reason).strip().replace(url, "(the address)")
+    for secret in re.findall(r"://[^/@]*:([^/@]+)@", url):
+        words = words.replace(secret, "***").replace(unquote(secret), "***")
     return LocalStackError(
-        f"{name}: the server cannot be used: {str(reason).strip()}\n"
+        f"{name}: the server cannot be used: {words}\n"
         f"Check the address, name and password in {name} and that the server runs; or unset {name} to {instead}."
     )
 
@@ -51,7 +56,7 @@ def _check_database(name: str, url: str) -> None:
         with psycopg.connect(url, connect_timeout=CONNECT_SECONDS, autocommit=True) as connection:
             version = connection.info.server_version
     except psycopg.Error as error:
-        raise _trouble(name, error, "use the embedded database") from None
+        raise _trouble(name, url, error, "use the embedded database") from None
     if version < OLDEST_POSTGRES:
         raise LocalStackError(f"{name}: PostgreSQL 15 or later is needed, this is {version // 10000}.")
 
@@ -75,7 +80,7 @@ def _ping(name: str, url: str) -> None:
         ) as client:
             client.ping()
     except (redis.RedisError, OSError, ValueError) as error:
-        raise _trouble(name, error, "use the embedded server") from None
+        raise _trouble(name, url, error, "use the embedded server") from None
 
 
 def _connect_amqp(url: str) -> None:
@@ -86,4 +91,4 @@ def _connect_amqp(url: str) -> None:
             assert known
     except Exception as error:  # noqa: BLE001 - the transport is chosen by the URL and each has errors of its own
         host = unquote(urlsplit(url).hostname or "")
-        raise _trouble("BROKER_URL", f"{host}: {error}", "use the embedded server") from None
+        raise _trouble("BROKER_URL", url, f"{host}: {error}", "use the embedded server") from None

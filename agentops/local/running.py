@@ -32,11 +32,24 @@ class RunningProgram:
         self.started = 0.0
         self._env = {**env, **program.env}
         self._log_start = 0
+        self._swept = False
 
     @property
     def alive(self) -> bool:
         """Whether the process is there now."""
-        return self.process is not None and self.process.poll() is None
+        return self.process is not None and self.status() is None
+
+    def status(self) -> int | None:
+        """The exit status of the process once it ended, else None (before the first start too).
+
+        The first look after its end also kills what it left in its session, while the number is surely still ours.
+        """
+        if self.process is None or self.process.poll() is None:
+            return None
+        if not self._swept:
+            launch.kill_group(self.process)
+            self._swept = True
+        return self.process.returncode
 
     def start(self) -> None:
         """Start the process; wait_until_ready tells when it can be used."""
@@ -47,6 +60,7 @@ class RunningProgram:
         finally:
             os.close(output)
         self.started = time.monotonic()
+        self._swept = False
 
     def wait_until_ready(self, *, meanwhile: Callable[[], None]) -> None:
         """Wait for the program's sign, calling ``meanwhile`` again and again.
@@ -79,23 +93,23 @@ class RunningProgram:
 
     def signal(self, number: signal.Signals, /) -> None:
         """Send a signal to the process itself, if it is there."""
-        if self.process is not None and self.process.poll() is None:
+        if self.process is not None and self.alive:
             self.process.send_signal(number)
 
     def stop(self, *, patience: float) -> None:
         """SIGTERM, ``patience`` seconds, then SIGKILL for its whole session."""
-        if self.process is not None:
+        if self.process is not None and self.alive:
             launch.stop(self.process, signals=((signal.SIGTERM, patience),))
 
     def kill(self) -> None:
         """SIGKILL the process and everything in its session, as a crash of the machine would."""
-        if self.process is not None and self.process.poll() is None:
+        if self.process is not None and self.alive:
             launch.kill_group(self.process)
             self.process.wait(10)
 
     def pids(self) -> list[int]:
         """The living processes of its session, its own first."""
-        if self.process is None or self.process.poll() is not None:
+        if self.process is None or not self.alive:
             return []
         return [self.process.pid, *launch.session_members(self.process.pid)]
 

@@ -128,8 +128,9 @@ class Stack:
     def status(self, name: str) -> int | None:
         """The exit status of a program or server that ended; None while it is running."""
         server = self.servers().get(name)
-        process = server.process if server is not None else self._running(name).process
-        return process.poll() if process is not None else -signal.SIGKILL
+        if server is None:
+            return self._running(name).status()
+        return server.process.poll() if server.process is not None else -signal.SIGKILL
 
     def manage(self, *arguments: str, timeout: float = 120.0) -> subprocess.CompletedProcess[str]:
         """Run ``manage.py`` with ``arguments`` against this stack; output is captured, the status is the caller's."""

@@ -15,6 +15,7 @@ from agentops.local.stack import Stack
 PAUSE = 0.2
 CALM_SECONDS = 60.0  # a process that ran this long has recovered: its count begins again
 LIMIT = 5
+FIRST_WAIT = 0.5  # doubled at each death
 LONGEST_WAIT = 15.0
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -98,7 +99,7 @@ class Watcher:
             raise LocalStackError(
                 f"{name} ended {LIMIT} times in a row ({describe(status)}), so everything is stopped. See {log}"
             )
-        wait = min(LONGEST_WAIT, 0.5 * 2 ** (deaths.count - 1))
+        wait = min(LONGEST_WAIT, FIRST_WAIT * 2 ** (deaths.count - 1))
         deaths.again_at = now + wait
         self.stack.console.say(f"{name} ended ({describe(status)}); starting it again in {wait:g} s. Log: {log}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,9 +29,32 @@ def awkward_folder() -> Iterator[Path]:
 
 
 @pytest.fixture
-def data_dir() -> Iterator[Path]:
+def new_dir() -> Iterator[Path]:
+    """A data folder that doesn't exist yet."""
     with awkward_folder() as folder:
         yield folder
+
+
+@pytest.fixture(scope="session")
+def prepared() -> Iterator[Path]:
+    """A data folder with a new cluster, to be copied: making one takes longer than most tests."""
+    with awkward_folder() as folder:
+        with EmbeddedPostgres(folder, tests=True):
+            pass
+        yield folder
+
+
+@pytest.fixture
+def data_dir(new_dir: Path, prepared: Path) -> Path:
+    """A data folder whose database has run before."""
+    subprocess.run(["cp", "-a", prepared, new_dir], check=True)  # keeps the owner of each file
+    return new_dir
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Locks are given up at once."""
+    monkeypatch.setattr("agentops.local.folders.LOCK_SECONDS", 0.0)
 
 
 @pytest.fixture(scope="module")

@@ -123,7 +123,7 @@ def uid_of_server() -> int:
     return pwd.getpwnam("nobody").pw_uid if os.geteuid() == 0 else 0
 
 
-def test_one_folder_has_one_server(shared: EmbeddedPostgres) -> None:
+def test_one_folder_has_one_server(shared: EmbeddedPostgres, impatient: None) -> None:
     with pytest.raises(LocalStackError, match=r"in use by another running stack.*AGENTOPS_DATA"):
         EmbeddedPostgres(shared.data_dir).start()
     assert ask(shared.url("superuser", "postgres"), "SELECT 1") == [(1,)]
@@ -137,8 +137,8 @@ def test_two_folders_have_two_servers(shared: EmbeddedPostgres, tmp_path: Path) 
     assert ask(shared.url("owner", "shop_g"), "SELECT 1") == [(1,)]
 
 
-def test_stopping_does_not_wait_for_clients_and_leaves_nothing(data_dir: Path) -> None:
-    server = EmbeddedPostgres(data_dir, tests=True)
+def test_stopping_does_not_wait_for_clients_and_leaves_nothing(new_dir: Path) -> None:
+    server = EmbeddedPostgres(new_dir, tests=True)
     server.start()
     process, sockets = process_of(server), server.socket_dir
     with psycopg.connect(server.url("superuser", "postgres")):
@@ -171,12 +171,12 @@ def test_it_dies_with_its_starter_and_the_next_start_recovers(data_dir: Path) ->
         assert ask(server.url("owner", "shop"), "SELECT 1") == [(1,)]
 
 
-def test_lost_passwords_are_explained(data_dir: Path) -> None:
-    with EmbeddedPostgres(data_dir):
+def test_lost_passwords_are_explained(new_dir: Path) -> None:
+    with EmbeddedPostgres(new_dir):
         pass
-    (data_dir / "secrets.json").unlink()
+    (new_dir / "secrets.json").unlink()
     with pytest.raises(LocalStackError, match=r"secrets\.json are not those of the database"):
-        EmbeddedPostgres(data_dir).start()
+        EmbeddedPostgres(new_dir).start()
 
 
 def test_a_server_that_cannot_start_shows_its_log(server: EmbeddedPostgres, data_dir: Path) -> None:
@@ -245,14 +245,14 @@ def check_own_server(home: Path) -> None:
         assert ask(server.url("app", "shop"), "SELECT 1") == [(1,)]
 
 
-def test_processes_are_started_from_the_main_thread_only(data_dir: Path) -> None:
+def test_processes_are_started_from_the_main_thread_only(new_dir: Path) -> None:
     import threading
 
     caught: list[BaseException] = []
 
     def start() -> None:
         try:
-            EmbeddedPostgres(data_dir).start()
+            EmbeddedPostgres(new_dir).start()
         except RuntimeError as error:
             caught.append(error)
 
@@ -260,4 +260,4 @@ def test_processes_are_started_from_the_main_thread_only(data_dir: Path) -> None
     thread.start()
     thread.join()
     assert "main thread" in str(caught[0])
-    eventually(lambda: not (data_dir / "postgres").exists())
+    eventually(lambda: not (new_dir / "postgres").exists())
