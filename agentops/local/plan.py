@@ -11,6 +11,8 @@ from agentops.local.variables import ROOT
 PROGRAMS = ("sandbox", "web", "worker", "relay")
 # Where billing's events are sent; the path belongs to the product's URLs.
 WEBHOOK_PATH = "/webhooks/billing/"
+# Whoever starts the stack as root knows; eight lines about it at every start hide what matters.
+WORKER_ENV = {"PYTHONWARNINGS": "ignore:You're running the worker with superuser privileges"}
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ def product(env: Mapping[str, str], /) -> list[Entry]:
         *([_sandbox(env)] if "SANDBOX_URL" in env else []),
         *([Step("demo_world", _manage("demo_world"), keep="sandbox")] if _demo(env) else []),
         _web(env),
-        Program("worker", _worker(), ready_line=" ready."),
+        Program("worker", _worker(), WORKER_ENV, ready_line=" ready."),
         Program("relay", _manage("relay")),
     ]
 
@@ -93,4 +95,15 @@ def _web(env: Mapping[str, str]) -> Program:
 
 def _worker() -> list[str]:
     size = ["--concurrency", "2", "--loglevel", "INFO"]
-    return [sys.executable, "-m", "celery", "-A", "agentops", "worker", *size, "--without-gossip", "--without-mingle"]
+    return [
+        sys.executable,
+        "-m",
+        "celery",
+        "--quiet",
+        "-A",
+        "agentops",
+        "worker",
+        *size,
+        "--without-gossip",
+        "--without-mingle",
+    ]
