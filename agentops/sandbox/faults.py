@@ -38,7 +38,7 @@ def add(*, db: sqlite3.Connection, spec: Doc, operations: Iterable[Operation]) -
     if not fitting:
         raise fields.refuse(
             param="operation",
-            message=f"No operation fits {pattern!r:.60} and mode {name}, which applies to {mode.applies_to} operations.",
+            message=f"No operation fits {pattern!r:.60} and mode {name}, for {mode.applies_to} operations.",
         )
     match = fields.group(params=spec, name="match")
     for key, value in match.items():
