@@ -6,6 +6,7 @@ from typing import Any
 
 import stripe
 
+from runs.texts import storable
 from runs.tools.base import Ambiguous, NoSuchThing, NotSent, ToolError, Unreachable
 from runs.tools.http import Connection, from_exception, from_status, raw_answer, unreachable
 
@@ -47,7 +48,9 @@ def failure(error: stripe.StripeError) -> ToolError:
 
 def plain(answer: Any) -> Doc:
     """The library's object as plain data, {} when it is none."""
-    return answer.to_dict(for_json=True) if isinstance(answer, stripe.StripeObject) else {}
+    if not isinstance(answer, stripe.StripeObject):
+        return {}
+    return {name: storable(value) for name, value in answer.to_dict(for_json=True).items()}
 
 
 @contextmanager

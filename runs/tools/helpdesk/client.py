@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 import requests
 
+from runs.texts import storable
 from runs.tools.base import Ambiguous, NoSuchThing, NotSent, ToolError, Unreachable
 from runs.tools.http import Connection, LimitedSession, from_exception, from_status, raw_answer, unreachable
 
@@ -75,7 +76,7 @@ def write(
     if not isinstance(given, dict):
         raw = raw_answer(status=answer.status_code, headers=answer.headers, body=answer.text)
         raise Ambiguous("The help desk's answer cannot be read.", raw=raw)
-    return given
+    return cleaned(given)
 
 
 def read(connection: Connection, *, of: str, what: str) -> Doc:
@@ -125,4 +126,9 @@ def _get(opened: LimitedSession, *, connection: Connection, of: str, params: dic
         given = None
     if not isinstance(given, dict):
         raise Unreachable("The help desk's answer cannot be read.")
-    return given
+    return cleaned(given)
+
+
+def cleaned(given: Doc) -> Doc:
+    """Without characters that no database keeps: tickets are written by outsiders."""
+    return {str(name): storable(value) for name, value in given.items()}

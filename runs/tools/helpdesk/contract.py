@@ -21,6 +21,7 @@ class TicketEffect(Strict):
 
 class ReplyEffect(Strict):
     ticket: Id
+    subject: Annotated[str, StringConstraints(min_length=1, max_length=200)]
     body: Annotated[str, StringConstraints(min_length=1, max_length=10_000)]
 
 
@@ -55,5 +56,5 @@ DRAFT_REPLY = Contract(
     precondition="None: a draft changes nothing that is there already.",
     undo="Yes: a draft is deleted at the help desk. It is never sent by itself.",
     touches="Adds a draft to the ticket, which a person reads and sends.",
-    business_key=lambda effect: f"reply/{effect['ticket']}",
+    business_key=lambda effect: f"reply/{effect['ticket']}/{effect['subject']}",
 )

@@ -83,6 +83,7 @@ class DraftReply:
     """`helpdesk.draft_reply`. One send is one request."""
 
     contract: ClassVar[Contract] = DRAFT_REPLY
+    _fields = ("ticket", "subject", "body")
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -93,41 +94,41 @@ class DraftReply:
             self._connection,
             method="POST",
             to=path("tickets", effect["ticket"], "drafts"),
-            body={"body": effect["body"]},
+            body={"subject": effect["subject"], "body": effect["body"]},
             identity=identity,
             wire_key=wire_key,
         )
         try:
-            return written(draft, effect=effect)
+            return written(draft, effect=effect, fields=self._fields)
         except KeyError as error:
             raise Ambiguous("The help desk's answer is not a draft.", raw={"answer": str(draft)[:4000]}) from error
 
     def look_up(self, *, effect: dict[str, str], identity: str) -> Lookup:
         """The ticket's drafts under the identity."""
-        return look_up_written(self._connection, listing="drafts", effect=effect, identity=identity)
+        return look_up_written(
+            self._connection, listing="drafts", fields=self._fields, effect=effect, identity=identity
+        )
 
 
-def written(doc: Doc, *, effect: dict[str, str]) -> Record:
-    """What was written on a ticket, compared with what was asked for. Raises KeyError on what is no such thing."""
-    pairs: dict[str, tuple[str, object]] = {
-        "ticket": (effect["ticket"], doc["ticket"]),
-        "body": (effect["body"], doc["body"]),
-    }
+def written(doc: Doc, *, effect: dict[str, str], fields: tuple[str, ...]) -> Record:
+    """What was written on a ticket, its `fields` compared with the effect's. Raises KeyError on anything else."""
     return Record(
         reference=str(doc["id"]),
         identity=str(doc["identity"] or ""),
         at=moment(doc["created_at"]),
-        mismatch=differing(pairs),
+        mismatch=differing({name: (effect[name], doc[name]) for name in fields}),
         raw=doc,
     )
 
 
-def look_up_written(connection: Connection, *, listing: str, effect: dict[str, str], identity: str) -> Lookup:
+def look_up_written(
+    connection: Connection, *, listing: str, fields: tuple[str, ...], effect: dict[str, str], identity: str
+) -> Lookup:
     """Everything of that sort on the ticket under the identity, over all pages. Raises Unreachable."""
     of = path("tickets", effect["ticket"], listing)
     found, turned = read_all(connection, of=of, params={"identity": identity})
     try:
-        records = tuple(written(doc, effect=effect) for doc in found if doc["identity"] == identity)
+        records = tuple(written(doc, effect=effect, fields=fields) for doc in found if doc["identity"] == identity)
     except (KeyError, TypeError) as error:
         raise Unreachable(f"The help desk's list of {listing} cannot be read.") from error
     return Lookup(records=records, pages=turned, raw={f"{listing}_read": len(found)})
