@@ -74,6 +74,7 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "agentops.pages.zone.ViewerZone",
 ]
 
 ROOT_URLCONF = "agentops.urls"
@@ -88,6 +89,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "agentops.pages.context.shell",
             ],
         },
     }
@@ -142,6 +144,7 @@ CONTENT_SECURITY_POLICY = {
         "manifest-src": ["'self'"],
     }
 }
+CSRF_FAILURE_VIEW = "agentops.pages.errors.stale_form"
 X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"
 
