@@ -74,7 +74,8 @@ class Run(models.Model):
     person_code = models.CharField(max_length=60, blank=True, help_text="why a person is needed: a stable code")
     person_reason = models.TextField(blank=True)
     owner = models.ForeignKey(Principal, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
-    refused_proposals = models.PositiveIntegerField(default=0, help_text="in a row, since the last accepted one")
+    refusals = models.JSONField(default=list, help_text="why the agent's last choices were refused, in a row")
+    tries_in_row = models.PositiveIntegerField(default=0, help_text="failed reads or model calls since one worked")
     times_out_of_date = models.PositiveIntegerField(default=0)
 
     class Meta:

@@ -1,4 +1,4 @@
-"""The port to models: a constructed view goes in, one typed choice comes out. A provider has no other route anywhere."""
+"""The port to models: a constructed view goes in, one typed choice comes out. A provider has no other route."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,0 +1,45 @@
+"""Opening a case, once per operation and kind, and closing it when asking the other side has settled the matter.
+
+Building blocks inside the caller's transaction: the run and the operation are locked.
+"""
+
+from reconciliation.models import Case, Operation
+from reconciliation.models.case import CaseState
+from runs import clock, record
+from runs.models import Principal, Run
+
+
+def open_case(*, run: Run, operation: Operation, kind: Case.Kind, why: str, actor: Principal) -> Case:
+    found = Case.objects.select_for_update(of=("self",)).filter(operation=operation, kind=kind)
+    if (already := found.exclude(state=CaseState.RESOLVED).first()) is not None:
+        if already.why != why:
+            already.why = why
+            already.save(update_fields=["why"])
+        return already
+    case = Case.objects.create(operation=operation, kind=kind, why=why)
+    record.append(
+        run=run,
+        kind="case.opened",
+        actor=actor,
+        case=case.label,
+        case_kind=str(kind),
+        why=why,
+        operation=str(operation.pk),
+    )
+    return case
+
+
+def resolve_by_probe(*, run: Run, operation: Operation, evidence: str, actor: Principal) -> None:
+    """Every open case about this operation is answered by what the other side has recorded."""
+    for case in Case.objects.select_for_update(of=("self",)).filter(operation=operation).exclude(state="resolved"):
+        resolve(run=run, case=case, verdict=Case.Verdict.BY_PROBE, evidence=evidence, actor=actor)
+
+
+def resolve(*, run: Run, case: Case, verdict: Case.Verdict, evidence: str, actor: Principal) -> None:
+    case.resolve()
+    case.verdict, case.evidence, case.resolved_by, case.resolved_at = verdict, evidence, actor, clock.now()
+    case.save(update_fields=["state", "verdict", "evidence", "resolved_by", "resolved_at"])
+    record.append(
+        run=run, kind="case.resolved", actor=actor, case=case.label, verdict=str(verdict), evidence=evidence,
+        operation=str(case.operation_id),
+    )  # fmt: skip

@@ -1,0 +1,80 @@
+"""Moving an operation: the machine's edge, the row, its reservations and the record, under the run's row lock."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.db.models import F
+
+from approvals.models import Allowance
+from reconciliation.models import Operation, Reservation
+from reconciliation.models.operation import SETTLED, OperationState
+from runs import clock, record
+from runs.models import Principal, Run
+
+S = OperationState
+_MOVES = {
+    S.SENDING: "send",
+    S.AUTHORISED: "come_back",
+    S.SUCCEEDED: "succeed",
+    S.FAILED: "fail",
+    S.ACCEPTED: "accept",
+    S.UNKNOWN: "lose_track",
+    S.ABANDONED: "abandon",
+}
+
+
+def lock(*, operation_id: Any) -> tuple[Run, Operation]:
+    """The operation with its run, locked in the fixed order: run first."""
+    run_id = Operation.objects.values_list("run_id", flat=True).get(pk=operation_id)
+    run = Run.objects.select_for_update(of=("self",)).get(pk=run_id)
+    return run, Operation.objects.select_for_update(of=("self",)).get(pk=operation_id)
+
+
+def move(*, run: Run, operation: Operation, to: OperationState, actor: Principal, why: str, **fields: Any) -> None:
+    """Take the declared edge, set `fields`, settle or release what was reserved, and append to the run's record.
+
+    Raises django_fsm.TransitionNotAllowed when there is no such edge.
+    """
+    source = operation.state
+    if to in SETTLED:
+        _lock_allowances(operation=operation)
+    edge: Callable[[], None] = getattr(operation, _MOVES[to])
+    edge()
+    now = clock.now()
+    if to in SETTLED:
+        fields = {"settled_at": now, "next_attempt_at": None, "next_probe_at": None, **fields}
+    if to == S.UNKNOWN:
+        fields.setdefault("unknown_since", operation.unknown_since or now)
+    for name, value in fields.items():
+        setattr(operation, name, value)
+    operation.save(update_fields=["state", *fields])
+    if to == S.SUCCEEDED:
+        close_reservations(operation=operation, settled=True)
+    elif to in (S.FAILED, S.ABANDONED):
+        close_reservations(operation=operation, settled=False)
+    record.append(
+        run=run,
+        kind="operation.state",
+        actor=actor,
+        operation=str(operation.pk),
+        identity=operation.identity,
+        source=source,
+        target=str(to),
+        why=why,
+    )
+
+
+def _lock_allowances(*, operation: Operation) -> None:
+    """Before the operation's row changes: a sender that holds a total may be waiting for this very business key."""
+    keys = Reservation.objects.filter(operation=operation, state="reserved").values_list("allowance_id", flat=True)
+    list(Allowance.objects.select_for_update().filter(pk__in=list(keys)).order_by("key"))
+
+
+def close_reservations(*, operation: Operation, settled: bool) -> None:
+    """Turn what the operation reserved into spent, or give it back; the allowances are locked by now."""
+    for one in Reservation.objects.filter(operation=operation, state="reserved"):
+        change: dict[str, Any] = {"reserved_minor": F("reserved_minor") - one.amount_minor}
+        if settled:
+            change["settled_minor"] = F("settled_minor") + one.amount_minor
+        Allowance.objects.filter(pk=one.allowance_id).update(**change)
+        Reservation.objects.filter(pk=one.pk).update(state="settled" if settled else "released")

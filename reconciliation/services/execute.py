@@ -1,0 +1,263 @@
+"""The only place where an attempt is opened. Phase 1 of three: everything is checked again under lock, and operation
+and attempt have their rows before the call.
+
+A failed check either HOLDS (tried later, nothing changes) or is VOID (the decision no longer counts). Both are
+results, recorded where they change anything.
+"""
+
+import datetime as dt
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+
+from approvals.evaluation import Verdict, evaluate, satisfied
+from approvals.models import Allowance, Decision
+from approvals.models.request import RequestState
+from approvals.services import policies, requests
+from reconciliation import moves
+from reconciliation.classification import Resend
+from reconciliation.models import Attempt, Operation, Reservation, WorkerProcess
+from reconciliation.models.operation import OperationState
+from runs import clock, leases, record
+from runs.canonical import canonical_bytes
+from runs.identity import wire_key
+from runs.models import Principal, Proposal, Run
+from runs.tools.base import Contract
+
+START_WITHIN = dt.timedelta(seconds=5)  # a worker that is slower than this between commit and call doesn't call
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What was read for this attempt: the binding as it is now, when it was read, and the policy's variables."""
+
+    binding_digest: str
+    read_at: dt.datetime
+    fresh_for: dt.timedelta
+    variables: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    attempt: Attempt
+    operation: Operation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """Tried later: `code` is stable, `detail` a sentence."""
+
+    code: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Void:
+    """The decision in hand no longer counts. `code`: cancelled, expired, out_of_date, revoked, policy_changed,
+    not_granted, contract_changed, business_key_taken, over_limit, no_decision."""
+
+    code: str
+    detail: str
+
+
+def open_attempt(
+    *,
+    lease: leases.Lease,
+    lease_seconds: float,
+    proposal_id: uuid.UUID,
+    contract: Contract,
+    facts: Facts,
+    sender: WorkerProcess,
+    actor: Principal,
+    resend: Resend = Resend.NO,
+) -> Opened | Held | Void:
+    """Check everything again, create the operation on first use, open an attempt, commit.
+
+    `resend` says under which part of the resend rule an unknown operation is sent again; for any other state it is
+    NO. Raises LeaseLost.
+    """
+    with transaction.atomic(durable=True):
+        run = leases.hold(lease=lease, seconds=lease_seconds)
+        proposal = Proposal.objects.select_related("proposer").get(pk=proposal_id, run=run)
+        if run.paused_at is not None:
+            return Held(code="paused", detail="the run is paused")
+        authority = requests.lock_for_sending(run=run, proposal=proposal)
+        found = Operation.objects.select_for_update(of=("self",)).filter(proposal=proposal).first()
+        if found is not None and found.attempts.filter(closed_at__isnull=True).exists():
+            return Held(code="attempt_open", detail="an earlier attempt has not ended")
+        void = _void(run=run, proposal=proposal, contract=contract, facts=facts, authority=authority)
+        if void is None and authority is not None:
+            made = found or _spend(
+                run=run, proposal=proposal, contract=contract, facts=facts, decision=authority.decision, actor=actor
+            )
+            if isinstance(made, Operation):
+                return _open(run=run, operation=made, contract=contract, sender=sender, actor=actor, resend=resend)
+            void = made
+        assert void is not None
+        _give_up(run=run, operation=found, authority=authority, void=void, actor=actor)
+        return void
+
+
+def _void(
+    *, run: Run, proposal: Proposal, contract: Contract, facts: Facts, authority: requests.Authority | None
+) -> Void | None:
+    """The checks that void a decision, in the order in which they are told to people."""
+    if run.cancel_requested_at is not None:
+        return Void(code="cancelled", detail="the run was cancelled before anything was sent")
+    if authority is None:
+        return Void(code="no_decision", detail="nobody has allowed this action")
+    if authority.problem:
+        return Void(code=authority.problem, detail=authority.detail)
+    if clock.now() - facts.read_at > facts.fresh_for:
+        return Void(code="out_of_date", detail="the facts were read too long ago")
+    if facts.binding_digest != authority.decision.binding_digest:
+        return Void(code="out_of_date", detail="a fact that the decision rests on has changed since")
+    if proposal.tool not in run.capabilities:
+        return Void(code="not_granted", detail=f"this run was not granted {proposal.tool}")
+    if proposal.contract_version != contract.version:
+        return Void(code="contract_changed", detail=f"{proposal.tool} has changed since this was proposed")
+    version = policies.governing(tool=proposal.tool, lock=True)
+    if version is None:
+        return Void(code="policy_changed", detail=f"no policy governs {proposal.tool} any more")
+    verdict = evaluate(document=version.rules, variables=facts.variables)
+    request = authority.request
+    good = satisfied(
+        decision_kind=authority.decision.kind,
+        group=request.group if request else "",
+        quorum=request.quorum if request else 0,
+        votes_for=len(authority.votes),
+        verdict=verdict,
+    )
+    if not good:
+        return Void(code="policy_changed", detail=f"under {version} this decision is no longer enough")
+    return None
+
+
+def _spend(
+    *, run: Run, proposal: Proposal, contract: Contract, facts: Facts, decision: Decision, actor: Principal
+) -> Operation | Void:
+    """Create the operation: the decision is spent, the business key taken, the totals reserved."""
+    taken = Operation.objects.filter(business_key=proposal.business_key).exclude(
+        state__in=[OperationState.FAILED, OperationState.ABANDONED]
+    )
+    if other := taken.select_related("run").first():
+        return Void(code="business_key_taken", detail=f"“{other.run.title}” already has this one ({other.identity})")
+    version = policies.governing(tool=proposal.tool, lock=True)
+    assert version is not None  # checked a moment ago, under the same lock
+    verdict = evaluate(document=version.rules, variables=facts.variables)
+    if void := _over_limit(verdict=verdict):
+        return void
+    operation = Operation.objects.create(
+        run=run,
+        proposal=proposal,
+        decision=decision,
+        tool=proposal.tool,
+        contract_version=contract.version,
+        system=contract.system,
+        identity=proposal.identity,
+        business_key=proposal.business_key,
+        effect=proposal.effect,
+        amount_minor=proposal.amount_minor,
+        currency=proposal.currency,
+    )
+    for total in verdict.totals:
+        allowance = Allowance.objects.get(pk=total.key)
+        allowance.reserved_minor += total.amount_minor
+        allowance.save(update_fields=["reserved_minor"])
+        Reservation.objects.create(operation=operation, allowance=allowance, amount_minor=total.amount_minor)
+    if decision.request is not None:
+        decision.request.spend()
+        decision.request.save(update_fields=["state"])
+    record.append(
+        run=run,
+        kind="operation.created",
+        actor=actor,
+        operation=str(operation.pk),
+        identity=operation.identity,
+        tool=operation.tool,
+        amount_minor=operation.amount_minor,
+        currency=operation.currency,
+        decision=str(decision.pk),
+    )
+    return operation
+
+
+def _over_limit(*, verdict: Verdict) -> Void | None:
+    """Lock every total this action counts towards, in the order of the keys, and see whether there is room."""
+    for total in sorted(verdict.totals, key=lambda one: one.key):
+        Allowance.objects.bulk_create(
+            [Allowance(key=total.key, label=total.label, currency=total.currency, limit_minor=total.limit_minor)],
+            ignore_conflicts=True,
+        )
+        row = Allowance.objects.select_for_update().get(pk=total.key)
+        if row.limit_minor != total.limit_minor and total.limit_minor >= row.reserved_minor + row.settled_minor:
+            row.limit_minor = total.limit_minor
+            row.save(update_fields=["limit_minor"])
+        if row.reserved_minor + row.settled_minor + total.amount_minor > min(row.limit_minor, total.limit_minor):
+            return Void(code="over_limit", detail=f"{total.label} would be exceeded")
+    return None
+
+
+def _open(
+    *, run: Run, operation: Operation, contract: Contract, sender: WorkerProcess, actor: Principal, resend: Resend
+) -> Opened | Held:
+    """Open the next attempt of a locked, authorised (or, under the resend rule, unknown) operation."""
+    if operation.state == OperationState.UNKNOWN and resend == Resend.NO:
+        return Held(code="unknown", detail="the outcome is not known; it is asked, not sent")
+    if operation.state not in (OperationState.AUTHORISED, OperationState.UNKNOWN):
+        return Held(code="not_open", detail=f"the operation is {operation.state}")
+    now = clock.now()
+    if operation.next_attempt_at is not None and operation.next_attempt_at > now:
+        return Held(code="backoff", detail="it is too early for the next attempt")
+    epoch = operation.epoch + (1 if resend == Resend.NEW_EPOCH else 0)
+    moves.move(
+        run=run,
+        operation=operation,
+        to=OperationState.SENDING,
+        actor=actor,
+        why="sent again: " + resend if resend != Resend.NO else "",
+        epoch=epoch,
+        attempts_made=operation.attempts_made + 1,
+        next_attempt_at=None,
+        next_probe_at=None,
+    )
+    attempt = Attempt.objects.create(
+        operation=operation,
+        number=operation.attempts_made,
+        epoch=epoch,
+        wire_key=wire_key(identity=operation.identity, epoch=epoch),
+        request=canonical_bytes(operation.effect).decode(),
+        sender=sender,
+        opened_at=now,
+        send_before=now + START_WITHIN,
+        call_limit_seconds=contract.call_limit.total_seconds(),
+    )
+    record.append(
+        run=run,
+        kind="attempt.opened",
+        actor=actor,
+        operation=str(operation.pk),
+        number=attempt.number,
+        wire_key=attempt.wire_key,
+    )
+    return Opened(attempt=attempt, operation=operation)
+
+
+_CLOSES = {"expired": RequestState.EXPIRED, "out_of_date": RequestState.STALE}
+
+
+def _give_up(
+    *, run: Run, operation: Operation | None, authority: requests.Authority | None, void: Void, actor: Principal
+) -> None:
+    """Record that the decision no longer counts. Only what was never sent is dropped."""
+    if operation is not None and operation.state == OperationState.AUTHORISED:
+        moves.move(run=run, operation=operation, to=OperationState.ABANDONED, actor=actor, why=void.detail)
+    if authority is not None and authority.request is not None and authority.request.state == RequestState.APPROVED:
+        requests.close_approved(
+            request=authority.request,
+            to=_CLOSES.get(void.code, RequestState.REVOKED),
+            why=void.detail,
+            actor=actor,
+        )

@@ -1,0 +1,312 @@
+"""Recording what is known. Nothing learned is ever dropped: each answer and each lookup is an observation first, and
+moves the operation only along its guarded edges. Needs no lease, so a frozen sender's late answer still counts.
+"""
+
+import datetime as dt
+import uuid
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import transaction
+
+from reconciliation import moves
+from reconciliation.case_opening import open_case, resolve_by_probe
+from reconciliation.classification import (
+    Outcome,
+    Result,
+    Sent,
+    absence_is_conclusive,
+    after_answer,
+    conclusive_from,
+)
+from reconciliation.models import Attempt, Observation, Operation
+from reconciliation.models.case import Case
+from reconciliation.models.operation import OperationState
+from runs import clock, record, retry, transitions
+from runs.models import Principal, Run
+from runs.tools.base import Contract, Lookup, Record
+
+S = OperationState
+F = Observation.Finding
+IN_FLIGHT = (S.SENDING, S.UNKNOWN, S.ACCEPTED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """How a call ended, as the sender saw it."""
+
+    result: Result
+    detail: str
+    record: Record | None = None
+    code: str = ""
+    retry_after: str | None = None
+    raw: dict[str, Any] = field(default_factory=dict)
+
+
+_FINDINGS = {
+    Result.NOT_SENT: F.NOT_SENT,
+    Result.REFUSED: F.REFUSED,
+    Result.OVERLOADED: F.REFUSED,
+    Result.AMBIGUOUS: F.NO_ANSWER,
+    Result.SENDER_GONE: F.NO_ANSWER,
+}
+
+
+def record_answer(*, attempt_id: uuid.UUID, answer: Answer, contract: Contract, actor: Principal) -> Operation:
+    """Phase 3: store the answer, close the attempt if it is still open, and move the operation if it still waits."""
+    with transaction.atomic(durable=True):
+        operation_id = Attempt.objects.values_list("operation_id", flat=True).get(pk=attempt_id)
+        run, operation = moves.lock(operation_id=operation_id)
+        attempt = Attempt.objects.select_for_update(of=("self",)).get(pk=attempt_id)
+        as_sent = answer.record is not None and not answer.record.mismatch
+        finding = (F.FOUND if as_sent else F.DIFFERENT) if answer.record else _FINDINGS[answer.result]
+        Observation.objects.create(
+            operation=operation,
+            source=Observation.Source.SENDER,
+            finding=finding,
+            conclusive=answer.result in (Result.DONE, Result.NOT_SENT),
+            summary=answer.detail,
+            raw=answer.record.raw if answer.record else answer.raw,
+            actor=actor,
+            asked_at=attempt.opened_at,
+        )
+        if attempt.closed_at is None:
+            _close(run=run, attempt=attempt, answer=answer, actor=actor)
+        if operation.state in IN_FLIGHT:
+            _apply(run=run, operation=operation, attempt=attempt, answer=answer, contract=contract, actor=actor)
+        elif answer.record is not None and operation.external_reference != answer.record.reference:
+            open_case(
+                run=run,
+                operation=operation,
+                kind=Case.Kind.DIFFERENT,
+                why=f"a late answer names {answer.record.reference}, but the operation is {operation.state}",
+                actor=actor,
+            )
+        transitions.wake(run=run)
+        return operation
+
+
+def _close(*, run: Run, attempt: Attempt, answer: Answer, actor: Principal) -> None:
+    attempt.closed_at = clock.now()
+    attempt.result = answer.result
+    attempt.detail = answer.detail
+    attempt.answer = answer.record.raw if answer.record else answer.raw
+    attempt.save(update_fields=["closed_at", "result", "detail", "answer"])
+    record.append(
+        run=run,
+        kind="attempt.closed",
+        actor=actor,
+        operation=str(attempt.operation_id),
+        number=attempt.number,
+        result=str(answer.result),
+        detail=answer.detail,
+    )
+
+
+def _apply(
+    *, run: Run, operation: Operation, attempt: Attempt, answer: Answer, contract: Contract, actor: Principal
+) -> None:
+    """Move an operation in flight by its sender's answer."""
+    earlier = [
+        Result(result) if result else Result.AMBIGUOUS
+        for result in operation.attempts.exclude(pk=attempt.pk).values_list("result", flat=True)
+    ]
+    as_sent = answer.record is not None and not answer.record.mismatch
+    outcome = after_answer(earlier=earlier, result=answer.result, as_sent=as_sent)
+    if outcome == Outcome.SUCCEEDED and answer.record is not None:
+        succeed(run=run, operation=operation, found=answer.record, by="answer", why=answer.detail, actor=actor)
+    elif outcome == Outcome.UNKNOWN:
+        if operation.state == S.SENDING:
+            moves.move(
+                run=run,
+                operation=operation,
+                to=S.UNKNOWN,
+                actor=actor,
+                why=answer.detail,
+                next_probe_at=clock.now() + retry.backoff(attempt=1, base=0.5, cap=2),
+            )
+        if answer.record is not None:
+            _disagree(run=run, operation=operation, found=answer.record, actor=actor)
+    elif operation.state != S.SENDING:
+        pass  # proof about this call alone, while an earlier one stays unknown: the probe goes on
+    elif outcome == Outcome.FAILED:
+        moves.move(
+            run=run, operation=operation, to=S.FAILED, actor=actor, why=answer.code or answer.detail,
+            failure=answer.detail, settled_by="answer",
+        )  # fmt: skip
+    else:
+        wait = retry.retry_after(header=answer.retry_after, now=clock.now())
+        jittered = retry.backoff(attempt=attempt.number, cap=60)
+        due = clock.now() + (wait + jittered / 4 if wait is not None else jittered)
+        moves.move(
+            run=run, operation=operation, to=S.AUTHORISED, actor=actor, why=answer.detail, next_attempt_at=due
+        )  # fmt: skip
+
+
+def succeed(*, run: Run, operation: Operation, found: Record, by: str, why: str, actor: Principal) -> bool:
+    """Settle by what the other side has recorded; one external reference settles one operation only.
+
+    Building block: the caller holds the locks. Returns False, with a case opened, when the reference is taken.
+    """
+    taken = Operation.objects.filter(system=operation.system, external_reference=found.reference).exclude(
+        pk=operation.pk
+    )
+    if other := taken.first():
+        why = f"{found.reference} already settles another operation ({other.identity})"
+        open_case(run=run, operation=operation, kind=Case.Kind.DUPLICATE, why=why, actor=actor)
+        return False
+    moves.move(
+        run=run,
+        operation=operation,
+        to=S.SUCCEEDED,
+        actor=actor,
+        why=why,
+        external_reference=found.reference,
+        actual=found.raw,
+        settled_by=by,
+    )
+    resolve_by_probe(run=run, operation=operation, evidence=why, actor=actor)
+    return True
+
+
+def _disagree(*, run: Run, operation: Operation, found: Record, actor: Principal) -> None:
+    differing = "; ".join(f"{name}: sent {sent}, recorded {real}" for name, (sent, real) in found.mismatch.items())
+    why = f"{found.reference} carries our identity but is not what was sent: {differing}"
+    open_case(run=run, operation=operation, kind=Case.Kind.DIFFERENT, why=why, actor=actor)
+
+
+def sent_attempts(*, operation: Operation) -> list[Sent]:
+    """The attempts as the absence and resend rules see them."""
+    return [
+        Sent(
+            epoch=one.epoch,
+            opened_at=one.opened_at,
+            send_before=one.send_before,
+            call_limit=dt.timedelta(seconds=one.call_limit_seconds),
+            can_wake=(one.closed_at is None or one.result == Result.SENDER_GONE) and one.sender.ended_at is None,
+        )
+        for one in operation.attempts.select_related("sender").order_by("number")
+    ]
+
+
+def close_dead_attempt(*, operation_id: uuid.UUID, contract: Contract, actor: Principal) -> Operation:
+    """A claimer found the operation mid-call: it is unknown from now on, and the attempt is closed if its sender is
+    proved gone. A sender that may only be frozen keeps its attempt open, and will report if it wakes."""
+    with transaction.atomic(durable=True):
+        run, operation = moves.lock(operation_id=operation_id)
+        attempt = operation.attempts.select_related("sender").filter(closed_at__isnull=True).first()
+        if attempt is not None and attempt.sender.ended_at is not None:
+            gone = Answer(result=Result.SENDER_GONE, detail="the process that made the call ended before it reported")
+            _close(run=run, attempt=attempt, answer=gone, actor=actor)
+        if operation.state == S.SENDING:
+            why = "the call was begun and its answer never recorded"
+            moves.move(
+                run=run, operation=operation, to=S.UNKNOWN, actor=actor, why=why, next_probe_at=clock.now()
+            )  # fmt: skip
+        return operation
+
+
+def record_lookup(
+    *,
+    operation_id: uuid.UUID,
+    lookup: Lookup | None,
+    problem: str,
+    asked_at: dt.datetime,
+    contract: Contract,
+    actor: Principal,
+) -> Observation:
+    """Store what a lookup found (`lookup` None and `problem` in words: it could not be asked) and settle if it can be.
+
+    Found once as sent: succeeded. Found otherwise, or twice: a case. Absent: proof only when the absence rule says so
+    (the caller then sends again or fails it). Unreachable is not absent. Past the contract's probes a case is opened.
+    """
+    with transaction.atomic(durable=True):
+        run, operation = moves.lock(operation_id=operation_id)
+        attempts = sent_attempts(operation=operation)
+        finding, summary, conclusive = _finding(
+            lookup=lookup, problem=problem, asked_at=asked_at, contract=contract, attempts=attempts
+        )
+        observation = Observation.objects.create(
+            operation=operation,
+            source=Observation.Source.PROBE,
+            finding=finding,
+            conclusive=conclusive,
+            summary=summary,
+            raw=lookup.raw if lookup else {},
+            actor=actor,
+            asked_at=asked_at,
+        )
+        record.append(
+            run=run, kind="probe.made", actor=actor, operation=str(operation.pk), finding=str(finding), summary=summary,
+            conclusive=conclusive,
+        )  # fmt: skip
+        if operation.state in IN_FLIGHT:
+            _after_probe(run, operation, observation, lookup, contract, attempts, actor)
+        transitions.wake(run=run)
+        return observation
+
+
+def _finding(
+    *, lookup: Lookup | None, problem: str, asked_at: dt.datetime, contract: Contract, attempts: list[Sent]
+) -> tuple[F, str, bool]:
+    if lookup is None:
+        return F.UNREACHABLE, problem, False
+    if not lookup.records:
+        conclusive = absence_is_conclusive(contract=contract, attempts=attempts, asked_at=asked_at)
+        words = "proof that nothing happened" if conclusive else "not yet proof: it may still appear"
+        return F.ABSENT, f"none recorded under this identity ({words})", conclusive
+    if len(lookup.records) > 1:
+        return F.SEVERAL, f"{len(lookup.records)} recorded: {', '.join(one.reference for one in lookup.records)}", True
+    one = lookup.records[0]
+    if one.mismatch:
+        return F.DIFFERENT, f"one recorded, {one.reference}, but not as sent: {', '.join(one.mismatch)}", True
+    return F.FOUND, f"exactly one recorded, {one.reference}, as sent", True
+
+
+def _after_probe(
+    run: Run,
+    operation: Operation,
+    observation: Observation,
+    lookup: Lookup | None,
+    contract: Contract,
+    attempts: list[Sent],
+    actor: Principal,
+) -> None:
+    """Settle by the finding or schedule the next question."""
+    operation.probes_made += 1
+    if lookup is not None and observation.finding == F.FOUND:
+        if succeed(
+            run=run, operation=operation, found=lookup.records[0], by="probe", why=observation.summary, actor=actor
+        ):
+            operation.save(update_fields=["probes_made"])
+            return
+    elif lookup is not None and observation.finding == F.DIFFERENT:
+        _disagree(run=run, operation=operation, found=lookup.records[0], actor=actor)
+    elif observation.finding == F.SEVERAL:
+        open_case(run=run, operation=operation, kind=Case.Kind.DUPLICATE, why=observation.summary, actor=actor)
+    elif operation.probes_made >= contract.max_probes:
+        why = f"asked {operation.probes_made} times; last answer: {observation.summary}"
+        open_case(run=run, operation=operation, kind=Case.Kind.NOT_CONFIRMED, why=why, actor=actor)
+    now = clock.now()
+    due = now + retry.backoff(attempt=operation.probes_made, base=1, cap=900)
+    if observation.finding == F.ABSENT and not observation.conclusive:
+        proof = conclusive_from(contract=contract, attempts=attempts) + dt.timedelta(milliseconds=200)
+        due = proof if proof > now else due  # the next question is worth asking once its answer can be proof
+    operation.next_probe_at = due
+    operation.save(update_fields=["probes_made", "next_probe_at"])
+
+
+def fail_as_absent(*, operation_id: uuid.UUID, why: str, actor: Principal) -> bool:
+    """Absence was proved and the operation may not be sent again: it failed. False when it has moved meanwhile or the
+    latest lookup is no proof."""
+    with transaction.atomic(durable=True):
+        run, operation = moves.lock(operation_id=operation_id)
+        probe = operation.observations.filter(source="probe").order_by("-asked_at").first()
+        if operation.state != S.UNKNOWN or probe is None or probe.finding != F.ABSENT or not probe.conclusive:
+            return False
+        moves.move(
+            run=run, operation=operation, to=S.FAILED, actor=actor, why=why, failure=probe.summary, settled_by="probe"
+        )  # fmt: skip
+        resolve_by_probe(run=run, operation=operation, evidence=probe.summary, actor=actor)
+        transitions.wake(run=run)
+        return True
