@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from agentops.pages.timescale import spell
-from runs import words
+from runs import times, words
 from runs.models.run import RunState
 from runs.money import Money, MoneyError
 
@@ -73,8 +72,12 @@ def amount(data: Data) -> str:
 
 
 def tool_name(tool: object) -> str:
-    """`billing.create_credit` → `Create credit`."""
-    return short(str(tool).rpartition(".")[2].replace("_", " ").capitalize() or "Action", 80)
+    return short(words.tool(str(tool)), 80)
+
+
+def case_label(data: Data) -> str:
+    """`RC-12`, whether the event carries the label or the bare number."""
+    return short(f"RC-{str(data.get('case', '')).removeprefix('RC-')}", 20)
 
 
 def plain_kind(kind: str) -> str:
@@ -102,7 +105,9 @@ def _rules(data: Data) -> str:
 
 
 def _started(data: Data) -> Said:
-    return Said(icon="play", lead="Run started", text=short(data.get("title", "")), note=short(data.get("workflow", "")))
+    return Said(
+        icon="play", lead="Run started", text=short(data.get("title", "")), note=short(data.get("workflow", ""))
+    )
 
 
 def _moved(data: Data) -> Said:
@@ -119,7 +124,9 @@ def _moved(data: Data) -> Said:
 
 def _read(data: Data) -> Said:
     pieces = [piece for piece in data.get("pieces", []) if isinstance(piece, dict)]
-    names = ", ".join(f"{short(p.get('title', p.get('kind', '')), 60)} v{short(p.get('version', ''), 20)}" for p in pieces)
+    names = ", ".join(
+        f"{short(p.get('title', p.get('kind', '')), 60)} v{short(p.get('version', ''), 20)}" for p in pieces
+    )
     return Said(icon="eye", lead=f"Read {len(pieces)} source{'s' * (len(pieces) != 1)}", note=short(names))
 
 
@@ -152,12 +159,17 @@ def _proposed(data: Data) -> Said:
 
 def _checked(data: Data) -> Said:
     verdict, tone = POLICY_WORDS.get(str(data.get("effect")), ("answered", "grey"))
-    return Said(icon="scale", lead=f"Policy {verdict}", text=_rules(data), note=short(data.get("policy", "")), tone=tone)
+    return Said(
+        icon="scale", lead=f"Policy {verdict}", text=_rules(data), note=short(data.get("policy", "")), tone=tone
+    )
 
 
 def _opened(data: Data) -> Said:
     return Said(
-        icon="hand", lead=f"Asked {short(data.get('group', 'people'), 80)}", text=short(data.get("ask", "")), tone="amber"
+        icon="hand",
+        lead=f"Asked {short(data.get('group', 'people'), 80)}",
+        text=short(data.get("ask", "")),
+        tone="amber",
     )
 
 
@@ -229,8 +241,8 @@ def _probed(data: Data) -> Said:
 
 def _case(lead: str, tone: str) -> Callable[[Data], Said]:
     def told(data: Data) -> Said:
-        label = f"RC-{data['case']}" if data.get("case") else ""
-        what = data.get("verdict") or data.get("kind") or ""
+        label = case_label(data)
+        what = data.get("verdict") or data.get("case_kind") or ""
         text = short(str(what).replace("_", " "), 60)
         return Said(icon="life-buoy", lead=f"Case {label} {lead}".replace("  ", " "), text=text, tone=tone, inner=True)
 
@@ -272,7 +284,11 @@ _TOLD: dict[str, Callable[[Data], Said]] = {
     "run.claimed_by_person": lambda data: Said(
         icon="hand", lead=f"Taken over by {short(data.get('by', 'a person'), 80)}", tone="amber"
     ),
-    "run.note": lambda data: Said(icon="message-square", lead="Note", text=short(data.get("text", data.get("why", "")))),
+    "probe.requested": lambda data: Said(icon="radar", lead="Asked to look it up now", inner=True),
+    "run.released_by_person": lambda data: Said(icon="hand", lead="Given back to the list"),
+    "run.note": lambda data: Said(
+        icon="message-square", lead="Note", text=short(data.get("text", data.get("why", "")))
+    ),
 }
 
 
@@ -289,6 +305,6 @@ def rows(*, events: Iterable[EventLike], after: dt.datetime | None = None) -> It
     """Lines for events in order; `after` is the time of the event before the first of them, if there is one."""
     for event in events:
         idle = (event.at - after).total_seconds() if after else 0.0
-        gap = spell(idle) if idle >= GAP_FROM else ""
+        gap = times.spell(seconds=idle) if idle >= GAP_FROM else ""
         yield Row(seq=event.seq, at=event.at, kind=event.kind, said=tell(event), gap=gap, data=event.data)
         after = event.at

@@ -22,6 +22,10 @@ class Cut:
     width: float
     seconds: float
 
+    @property
+    def middle(self) -> float:
+        return self.x + self.width / 2
+
 
 @dataclass(frozen=True, slots=True)
 class Tick:
@@ -30,7 +34,7 @@ class Tick:
 
 
 class Scale:
-    """Positions from 0 to WIDTH for moments; between the given moments it is linear, folded stretches have a fixed width."""
+    """Positions from 0 to WIDTH for moments: linear between the given ones, of fixed width where time is folded."""
 
     def __init__(self, *, moments: Iterable[dt.datetime]) -> None:
         """`moments` in any order, repeated or not; at least one."""
@@ -89,15 +93,3 @@ def _to_fold(gaps: list[float]) -> set[int]:
         folded.add(index)
         left -= gaps[index]
     return folded
-
-
-def spell(seconds: float) -> str:
-    """How long, for people: `340 ms`, `12 s`, `3 min 12 s`, `4 h 1 min`, `2 d 3 h`."""
-    if seconds < 1:
-        return f"{max(round(seconds * 1000), 0)} ms"
-    whole = round(seconds)
-    for size, name, small, small_name in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
-        if whole >= size:
-            rest = whole % size // small
-            return f"{whole // size} {name} {rest} {small_name}" if rest else f"{whole // size} {name}"
-    return f"{whole} s"

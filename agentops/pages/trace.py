@@ -14,13 +14,14 @@ from agentops.pages.story import (
     Data,
     EventLike,
     amount,
+    case_label,
     short,
     state_word,
     tell,
     tool_name,
 )
-from agentops.pages.timescale import Cut, Scale, Tick, spell
-from runs import words
+from agentops.pages.timescale import Cut, Scale, Tick
+from runs import times, words
 
 LETTER = 0.95  # of 100, the width of a label's letter on the narrowest screen that shows lanes
 PADDING = 1.6
@@ -131,7 +132,9 @@ class _Builder:
         if span is not None:
             said = tell(event)
             label = f"{said.lead}: {said.text}" if said.text else said.lead
-            span.close(event=event, tone=tone, text=text, label=f"{label}, after {spell(_seconds(span, event))}")
+            span.close(
+                event=event, tone=tone, text=text, label=f"{label}, after {times.spell(seconds=_seconds(span, event))}"
+            )
         return span is not None
 
     def _operation(self, data: Data) -> str:
@@ -169,7 +172,7 @@ class _Builder:
             else:
                 open_span = self.open.pop("state")
                 open_span.end = event.at
-                open_span.label = f"{open_span.label}, {spell(_seconds(open_span, event))}"
+                open_span.label = f"{open_span.label}, {times.spell(seconds=_seconds(open_span, event))}"
             tone = words.look(kind="run", state=target).colour
             waits = target in {"awaiting_approval", "needs_person", "waiting", "outcome_unknown"}
             over = target in {"completed", "rejected", "cancelled", "failed"}
@@ -237,15 +240,19 @@ class _Builder:
 
     def probe(self, event: EventLike) -> None:
         finding = str(event.data.get("finding"))
-        text = {"found": "exactly 1", "several": "several", "different": "1, differs", "absent": "none"}.get(finding, "")
+        text = {"found": "exactly 1", "several": "several", "different": "1, differs", "absent": "none"}.get(
+            finding, ""
+        )
         tone = PROBE_WORDS.get(finding, ("", "grey"))[1]
         self._add(self._sub(event.data, "Probes"), event, tone=tone, text=text)
 
     def case(self, event: EventLike) -> None:
         """Under the newest operation: a run's actions follow one another, so a case is about that one."""
-        name = f"Case RC-{short(event.data.get('case', ''), 12)}"
+        name = f"Case {case_label(event.data)}"
         parents = [key for key, track in self.tracks.items() if track.level == "group"]
-        lane = next((key for key in self.tracks if key.endswith(f":{name}")), f"{parents[-1] if parents else ''}:{name}")
+        lane = next(
+            (key for key in self.tracks if key.endswith(f":{name}")), f"{parents[-1] if parents else ''}:{name}"
+        )
         if lane not in self.tracks:
             self.tracks[lane] = _Track(name, "" if parents else "life-buoy", "sub" if parents else "plain")
         if event.kind == "case.opened":

@@ -48,7 +48,9 @@ def person(name: str, *permissions: str) -> User:
 
 
 def support(name: str = "priya") -> User:
-    return person(name, "runs.view_run", "runs.operate_run", "reconciliation.view_case", "reconciliation.view_operation")
+    return person(
+        name, "runs.view_run", "runs.operate_run", "reconciliation.view_case", "reconciliation.view_operation"
+    )
 
 
 def admin(name: str = "tomas") -> User:
