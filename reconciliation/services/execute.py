@@ -10,14 +10,16 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
+from approvals.evaluation import Verdict, evaluate, satisfied
 from django.db import transaction
 
-from approvals.evaluation import Verdict, evaluate, satisfied
 from approvals.models import Allowance, Decision
 from approvals.models.request import RequestState
 from approvals.services import policies, requests
 from reconciliation import moves
+from reconciliation.attempts import sent_attempts
 from reconciliation.classification import Resend
+from reconciliation.classification import resend as resend_rule
 from reconciliation.models import Attempt, Operation, Reservation, WorkerProcess
 from reconciliation.models.operation import OperationState
 from runs import clock, leases, record
@@ -204,7 +206,7 @@ def _open(
     *, run: Run, operation: Operation, contract: Contract, sender: WorkerProcess, actor: Principal, resend: Resend
 ) -> Opened | Held:
     """Open the next attempt of a locked, authorised (or, under the resend rule, unknown) operation."""
-    if operation.state == OperationState.UNKNOWN and resend == Resend.NO:
+    if operation.state == OperationState.UNKNOWN and not _may_resend(operation, contract, resend):
         return Held(code="unknown", detail="the outcome is not known; it is asked, not sent")
     if operation.state not in (OperationState.AUTHORISED, OperationState.UNKNOWN):
         return Held(code="not_open", detail=f"the operation is {operation.state}")
@@ -243,6 +245,15 @@ def _open(
         wire_key=attempt.wire_key,
     )
     return Opened(attempt=attempt, operation=operation)
+
+
+def _may_resend(operation: Operation, contract: Contract, wanted: Resend) -> bool:
+    """The resend rule once more, under the lock: the latest word of the other side must be that there is none."""
+    latest = operation.observations.order_by("-asked_at", "-at").first()
+    if wanted == Resend.NO or latest is None or latest.source != "probe" or latest.finding != "absent":
+        return False
+    attempts = sent_attempts(operation=operation)
+    return wanted == resend_rule(contract=contract, attempts=attempts, absent_at=latest.asked_at, now=clock.now())
 
 
 _CLOSES = {"expired": RequestState.EXPIRED, "out_of_date": RequestState.STALE}
