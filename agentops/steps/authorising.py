@@ -2,16 +2,17 @@
 
 import datetime as dt
 
-from approvals.binding import binding_digest
-from approvals.evaluation import Verdict, evaluate
 from django.db.models import Q
 
 from agentops.steps.base import Next, Step, committing, hand_over, out_of_date, park
 from agentops.steps.deciding import refuse
 from agentops.steps.gathering import read_facts
 from agentops.workflows.base import Refused
+from approvals.binding import binding_digest
+from approvals.evaluation import Verdict, evaluate
 from approvals.models import Allowance, ApprovalRequest, PolicyVersion
 from approvals.models.request import RequestState
+from approvals.queries import newest_binding
 from approvals.services import policies, requests
 from reconciliation.models import Operation
 from runs import clock, keeping, record, transitions
@@ -173,7 +174,7 @@ def _still_open(step: Step, run: Run, request: ApprovalRequest) -> Next:
     if clock.now() >= request.respond_by:
         requests.close_open(run=run, to=RequestState.EXPIRED, why="nobody answered in time", actor=step.actor)
         return _expired(step, run, request)
-    if requests.newest_binding(run=run, proposal=proposal) != request.binding_digest:
+    if newest_binding(run=run, proposal=proposal) != request.binding_digest:
         why = "a fact it rests on has changed"
         requests.close_open(run=run, to=RequestState.SUPERSEDED, why=why, actor=step.actor)
         return out_of_date(run, why=why, actor=step.actor)
