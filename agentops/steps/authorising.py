@@ -57,7 +57,7 @@ def authorise(step: Step) -> Next:
             effect=verdict.effect,
             policy=str(version),
             rules=verdict.rules,
-            reason=verdict.reason,
+            reason=verdict.text,
             proposal=str(proposal.pk),
         )
         problem = _problem(run, proposal, verdict)
@@ -89,7 +89,7 @@ def _waits_for(request: ApprovalRequest) -> str:
 def _problem(run: Run, proposal: Proposal, verdict: Verdict) -> str:
     """Why this cannot be allowed now, or nothing. Checked again at sending; here so that nobody is asked in vain."""
     if verdict.effect == "deny":
-        return verdict.reason or "; ".join(rule["text"] for rule in verdict.rules)
+        return verdict.text
     if proposal.tool not in run.capabilities:
         return f"this run was not granted {proposal.tool}"
     taken = Operation.objects.filter(business_key=proposal.business_key).exclude(state__in=["failed", "abandoned"])

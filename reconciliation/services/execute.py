@@ -22,7 +22,7 @@ from reconciliation.classification import Resend
 from reconciliation.classification import resend as resend_rule
 from reconciliation.models import Attempt, Operation, Reservation, WorkerProcess
 from reconciliation.models.operation import OperationState
-from runs import clock, leases, record
+from runs import clock, faultpoints, leases, record
 from runs.canonical import canonical_bytes
 from runs.identity import wire_key
 from runs.models import Principal, Proposal, Run
@@ -251,6 +251,7 @@ def _open(
         number=attempt.number,
         wire_key=attempt.wire_key,
     )
+    faultpoints.reach("attempt.opened.before")
     return Opened(attempt=attempt, operation=operation)
 
 
