@@ -137,7 +137,7 @@ def test_what_is_unknown_counts_and_what_failed_is_given_back(world: World) -> N
     limit_the_month(150_000)
     first, second = approved_runs(world, 2)
     world.fault("timeout_without_effect", times=None)
-    world.work(first, until=lambda one: world.credit(one).state == "unknown")
+    world.work(first, until=lambda one: one.state == "outcome_unknown")
     assert Allowance.objects.get().reserved_minor == 120_000
     second = world.work(second)
     assert (second.state, second.person_code) == ("needs_person", "over_limit")
