@@ -59,7 +59,8 @@ class Held:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Void:
     """The decision in hand no longer counts. `code`: cancelled, expired, out_of_date, rights_lost, rejected,
-    not_approved, policy_changed, not_granted, contract_changed, business_key_taken, over_limit, no_decision, altered."""
+    not_approved, policy_changed, not_granted, contract_changed, altered, business_key_taken, over_limit,
+    no_decision."""
 
     code: str
     detail: str
@@ -90,9 +91,7 @@ def open_attempt(
         found = Operation.objects.select_for_update(of=("self",)).filter(proposal=proposal).first()
         if found is not None and found.attempts.filter(closed_at__isnull=True).exists():
             return Held(code="attempt_open", detail="an earlier attempt has not ended")
-        void = _void(
-            run=run, proposal=proposal, contract=contract, facts=facts, authority=authority, operation=found
-        )
+        void = _void(run=run, proposal=proposal, contract=contract, facts=facts, authority=authority, operation=found)
         if void is None and authority is not None:
             made = found or _spend(
                 run=run, proposal=proposal, contract=contract, facts=facts, decision=authority.decision, actor=actor

@@ -207,7 +207,9 @@ def test_a_ticket_that_does_not_exist_needs_a_person(world: World) -> None:
     assert (run.state, run.person_code) == ("needs_person", "not_found")
 
 
-def test_what_was_never_sent_is_given_up_when_a_person_takes_over(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_never_sent_is_given_up_when_a_person_takes_over(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Else it would keep its business key and its totals for ever."""
     world.fault("overloaded", seconds=1)
     run = world.work(world.approved(), until=lambda one: one.state == "waiting")

@@ -35,7 +35,9 @@ def dead_broker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(relay, "advance", dead.task(name="agentops.advance")(tasks.advance.run))
 
 
-def test_due_runs_are_hinted_once_and_again_only_after_a_while(world: World, hints: list[str], monkeypatch: Any) -> None:
+def test_due_runs_are_hinted_once_and_again_only_after_a_while(
+    world: World, hints: list[str], monkeypatch: Any
+) -> None:
     due, waiting = world.start("CS-8815"), world.work(world.start("CS-8812"))
     assert waiting.state == "awaiting_approval"
     busy = relay.Relay()

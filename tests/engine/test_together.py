@@ -24,7 +24,10 @@ from tests.engine.conftest import CREATE, World
 def test_d8_two_managers_at_once(world: World, choices: tuple[str, str]) -> None:
     run = world.work(world.start())
     answers = at_once(
-        *(lambda who=who, choice=choice: world.vote(run, who, choice) for who, choice in zip(("maya", "jonas"), choices, strict=True))
+        *(
+            lambda who=who, choice=choice: world.vote(run, who, choice)
+            for who, choice in zip(("maya", "jonas"), choices, strict=True)
+        )
     )
     codes = [one.code for one in answers]
     first = "approved" if "approved" in codes else "rejected"
