@@ -204,7 +204,11 @@ def test_an_overloaded_system_is_left_alone(attempt: Try, form: str) -> None:
 
 def test_the_same_key_with_other_parameters_proves_nothing(attempt: Try) -> None:
     first = attempt.send()
-    changed = {"create_credit": ("amount_minor", "1"), "update_ticket": ("resolution", "x"), "draft_reply": ("body", "x")}
+    changed = {
+        "create_credit": ("amount_minor", "1"),
+        "update_ticket": ("resolution", "x"),
+        "draft_reply": ("body", "x"),
+    }
     name, value = changed[attempt.case.tool.contract.name.partition(".")[2]]  # type: ignore[attr-defined]  # a class
     error = replace(attempt, effect={**attempt.effect, name: value}).fails()
     assert type(error) is Ambiguous

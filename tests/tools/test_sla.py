@@ -129,7 +129,11 @@ def test_what_gives_no_credit_says_why(code: str, change: dict[str, object]) -> 
 def schedules() -> st.SearchStrategy[tuple[Tier, ...]]:
     pairs = st.lists(
         st.tuples(st.decimals(1, 100, places=3), st.decimals(0, 100, places=2)), min_size=1, max_size=6
-    ).map(lambda rows: list(zip(sorted({row[0] for row in rows}), sorted((r[1] for r in rows), reverse=True), strict=False)))
+    ).map(
+        lambda rows: list(
+            zip(sorted({row[0] for row in rows}), sorted((r[1] for r in rows), reverse=True), strict=False)
+        )
+    )
     return pairs.map(lambda rows: tuple(Tier(below=f"{below:f}", percent=f"{percent:f}") for below, percent in rows))
 
 
