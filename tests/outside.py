@@ -25,7 +25,7 @@ TIERS = [
 
 @dataclass(frozen=True)
 class Outside:
-    """The sandbox with two connections to it. `limit` is short enough to sit out a silence, long enough for the rest."""
+    """The sandbox with two connections to it. `limit` is short enough to sit out a silence, long enough else."""
 
     process: SandboxProcess
     limit: float = 3.0
