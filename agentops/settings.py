@@ -33,6 +33,7 @@ def flag(name: str) -> bool:
 
 DEBUG = flag("DEBUG")
 DEMO = flag("DEMO")
+DEMO_RUNS = env("DEMO_RUNS", "1") == "1"  # the demo world comes with runs that wait for somebody
 SECRET_KEY = env("SECRET_KEY", "insecure-until-the-stack-makes-one" if DEBUG or DEMO else "")
 PORT = env("PORT", "8000")
 PUBLIC_URL = env("PUBLIC_URL", f"http://localhost:{PORT}").rstrip("/")
@@ -75,6 +76,7 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    "agentops.pages.zone.ViewerZone",
 ]
 
 ROOT_URLCONF = "agentops.urls"
@@ -89,6 +91,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "agentops.pages.context.shell",
             ],
         },
     }
@@ -143,6 +146,7 @@ CONTENT_SECURITY_POLICY = {
         "manifest-src": ["'self'"],
     }
 }
+CSRF_FAILURE_VIEW = "agentops.pages.errors.stale_form"
 X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"
 

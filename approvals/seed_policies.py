@@ -129,4 +129,4 @@ TICKET_COMMENTS = SeedPolicy(
     note="A comment is visible to the customer at once.",
 )
 
-SEED_POLICIES = (SERVICE_CREDITS, TICKET_WORK, TICKET_COMMENTS)
+SEEDS = (SERVICE_CREDITS, TICKET_WORK, TICKET_COMMENTS)

@@ -106,7 +106,7 @@ _OUTCOMES = {"unknown": "not_confirmed", "accepted": "not_confirmed", "sending":
 
 @api.get("/runs/{run_id}", response={200: RunOut, 404: Problem}, summary="Read a run", url_name="run")
 def read_run(request: HttpRequest, run_id: uuid.UUID) -> tuple[int, Any]:
-    """A run that this integration started, with the outcome of each of its operations. *Not confirmed* is not failed."""
+    """A run this integration started, with each operation's outcome. *Not confirmed* is not failed."""
     run = Run.objects.filter(pk=run_id, initiator=request.auth).first()  # type: ignore[attr-defined]  # ninja sets it
     if run is None:
         return 404, _problem("not_found", "this integration has started no such run", [])

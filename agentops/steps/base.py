@@ -85,7 +85,7 @@ def close_requests(run: Run, *, why: str, actor: Principal) -> None:
     """Nothing of the locked run is asked any more, and no unused approval is left behind."""
     requests.close_open(run=run, to=RequestState.WITHDRAWN, why=why, actor=actor)
     for request in ApprovalRequest.objects.select_for_update(of=("self",)).filter(run=run, state=RequestState.APPROVED):
-        requests.close_approved(request=request, to=RequestState.REVOKED, why=why, actor=actor)
+        requests.close_approved(request=request, to=RequestState.REVOKED, why=why, actor=actor, run=run)
 
 
 def out_of_date(run: Run, *, why: str, actor: Principal) -> Next:

@@ -4,12 +4,11 @@ import time
 from dataclasses import asdict
 
 from django.conf import settings
-from runs.tools.registry import tool
 
 from agentops.steps.authorising import current_proposal
 from agentops.steps.base import Next, Step, committing, done_so_far, hand_over, out_of_date, park
 from agentops.steps.gathering import go_on, read_facts
-from approvals.services import requests
+from approvals.queries import newest_binding
 from reconciliation import moves
 from reconciliation.classification import Resend, Result
 from reconciliation.models import Operation
@@ -20,8 +19,10 @@ from runs import clock, faultpoints, keeping, transitions
 from runs.models import Proposal
 from runs.models.run import RunState
 from runs.tools.base import Ambiguous, NotSent, Overloaded, Refused, Tool
+from runs.tools.registry import tool
 
 S = OperationState
+VOID_READ_AGAIN = frozenset({"out_of_date", "rights_lost", "not_approved", "policy_changed", "contract_changed"})
 TRY_AGAIN_CODES = frozenset({"precondition_failed", "absent"})  # proved undone, and worth proposing afresh
 
 
@@ -73,7 +74,7 @@ def attempt(step: Step, proposal: Proposal, connector: Tool, *, resend: Resend) 
         proposal_id=proposal.pk,
         contract=connector.contract,
         facts=execute.Facts(
-            binding_digest=requests.newest_binding(run=step.run, proposal=proposal) or "",
+            binding_digest=newest_binding(run=step.run, proposal=proposal) or "",
             read_at=min(one.retrieved_at for one in facts.values()),
             fresh_for=settings.FACT_FRESH,
             variables=step.workflow.variables(action=proposal.action(), facts=facts),
@@ -155,7 +156,7 @@ def _void(step: Step, void: execute.Void, *, unknown: bool) -> Next:
             )
         if void.code == "cancelled":
             return Next.GO_ON
-        if void.code in ("out_of_date", "revoked", "policy_changed", "contract_changed"):
+        if void.code in VOID_READ_AGAIN:
             return out_of_date(run, why=void.detail, actor=step.actor)
         code = "approval_expired" if void.code == "expired" else void.code
         hand_over(run, code=code, reason=f"{void.detail}; nothing was sent", actor=step.actor)

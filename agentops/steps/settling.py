@@ -1,7 +1,5 @@
 """Finding out what really happened: ask the other side by the operation's identity, and send again only by the rule."""
 
-from runs.tools.registry import tool
-
 from agentops.steps.authorising import current_proposal
 from agentops.steps.base import Next, Step, committing, park
 from agentops.steps.executing import attempt
@@ -14,6 +12,7 @@ from runs import clock, faultpoints, transitions
 from runs.models import Principal, Proposal
 from runs.models.run import RunState
 from runs.tools.base import Lookup, Tool, Unreachable
+from runs.tools.registry import tool
 
 S = OperationState
 
@@ -28,7 +27,7 @@ def settle_step(step: Step) -> Next:
         return Next.GO_ON
     processes.record_ended()
     settle.close_dead_attempt(operation_id=operation.pk, claimer=processes.current(), actor=step.actor)
-    with committing(step.lease, "run.parked") as run:
+    with committing(step.lease, "run.advanced") as run:
         operation.refresh_from_db()
         due = operation.next_probe_at
         if due is not None and due > clock.now() and not operation.is_settled:

@@ -23,7 +23,7 @@ from reconciliation.classification import (
 from reconciliation.models import Attempt, Observation, Operation, WorkerProcess
 from reconciliation.models.case import Case
 from reconciliation.models.operation import OperationState
-from runs import clock, record, retry, transitions
+from runs import clock, faultpoints, record, retry, transitions
 from runs.models import Principal, Run
 from runs.tools.base import Contract, Lookup, Record
 
@@ -84,6 +84,7 @@ def record_answer(*, attempt_id: uuid.UUID, answer: Answer, contract: Contract, 
                 actor=actor,
             )
         transitions.wake(run=run)
+        faultpoints.reach("attempt.recorded.before")
         return operation
 
 
@@ -235,6 +236,7 @@ def record_lookup(
         if operation.state in IN_FLIGHT:
             _after_probe(run, operation, observation, lookup, contract, attempts, actor)
         transitions.wake(run=run)
+        faultpoints.reach("probe.recorded.before")
         return observation
 
 

@@ -208,7 +208,7 @@ def test_moved_facts_refuse_and_want_another_reading() -> None:
     world.read(of=asked.run, reading=2, version="4")
     refused(asked, world.cast(asked, anna), "out_of_date")
     run = Run.objects.get(pk=asked.run.pk)
-    assert run.facts_wanted
+    assert run.facts_wanted_at is not None
     assert run.wake_at is not None
     assert asked.fresh().state == RequestState.OPEN
     world.read(of=asked.run, reading=3, version="3")  # corrected back: the same facts as were shown

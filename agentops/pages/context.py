@@ -1,0 +1,41 @@
+"""What the frame around every page needs: where things wait, and how the reader likes to see them."""
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.http import HttpRequest
+from django.utils.functional import SimpleLazyObject
+
+from approvals.models import ApprovalRequest
+from approvals.models.request import RequestState
+from reconciliation.models import Case
+from reconciliation.models.case import CaseState
+from runs.models import Run
+from runs.models.run import RunState
+
+THEMES = ("light", "dark", "system")
+
+
+def shell(request: HttpRequest) -> dict[str, Any]:
+    theme = request.COOKIES.get("theme", "")
+    user = getattr(request, "user", None)
+    return {
+        "demo": settings.DEMO,
+        "theme": theme if theme in THEMES else "system",
+        # lazy: fragments and the login page never ask
+        "counts": SimpleLazyObject(lambda: _counts(user) if user is not None and user.is_authenticated else {}),
+    }
+
+
+def _counts(user: User) -> dict[str, int]:
+    """Only what the reader may see."""
+    counts: dict[str, int] = {}
+    if user.has_perm("approvals.view_approvalrequest"):
+        waiting = ApprovalRequest.objects.filter(state=RequestState.OPEN, group__in=user.groups.values("name"))
+        counts["mine"] = waiting.exclude(votes__principal__user=user).count()
+    if user.has_perm("runs.view_run"):
+        counts["needs_person"] = Run.objects.filter(state=RunState.NEEDS_PERSON).count()
+    if user.has_perm("reconciliation.view_case"):
+        counts["cases"] = Case.objects.exclude(state=CaseState.RESOLVED).count()
+    return counts

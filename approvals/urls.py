@@ -1,0 +1,5 @@
+"""Addresses of the approvals app's own pages."""
+
+from django.urls import URLPattern
+
+urlpatterns: list[URLPattern] = []

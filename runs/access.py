@@ -1,0 +1,62 @@
+"""Who may open a page, and under whose name a form is posted. Views of every app use these."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from django.conf import settings
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render, resolve_url
+
+View = Callable[..., HttpResponse]
+
+
+def _same_site_path(*, url: str, request: HttpRequest) -> str:
+    """The path and query of an address on this very site; empty for any other."""
+    parts = urlsplit(url)
+    if not parts.path.startswith("/") or (parts.netloc and parts.netloc != request.get_host()):
+        return ""
+    return parts.path + (f"?{parts.query}" if parts.query else "")
+
+
+def _to_login(request: HttpRequest) -> HttpResponse:
+    """To the login page and back to the page somebody was on; a posted action is not done by that."""
+    fallback = request.get_full_path() if request.method in ("GET", "HEAD") else "/"
+    if request.headers.get("HX-Request") != "true":
+        before = fallback if fallback != "/" else request.headers.get("Referer", "")
+        return redirect_to_login(_same_site_path(url=before, request=request) or "/")
+    if request.method == "GET":  # a page that refreshes itself: say so, and leave what was typed where it is
+        return HttpResponse(status=401, content_type="text/plain", content="signed out")
+    back = _same_site_path(url=request.headers.get("HX-Current-URL", ""), request=request) or "/"
+    response = HttpResponse(status=204)
+    response["HX-Redirect"] = f"{resolve_url(settings.LOGIN_URL)}?{urlencode({'next': back})}"
+    return response
+
+
+def refused(request: HttpRequest, *, reason: str, status: int = 403) -> HttpResponse:
+    """The page that says why not."""
+    return render(request, "403.html", {"reason": reason}, status=status)
+
+
+def needs(permission: str) -> Callable[[View], View]:
+    """Login, then `permission` (`app.codename`), read afresh on every request; else the page that says why not."""
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+            if not request.user.is_authenticated:
+                return _to_login(request)
+            if permission and not request.user.has_perm(permission):
+                return refused(request, reason="Your account does not have the right to see or do this.")
+            return view(request, *args, **kwargs)
+
+        return checked
+
+    return decorate
+
+
+def someone_else(request: HttpRequest) -> bool:
+    """True when a posted form was rendered for another login than the one it now comes with."""
+    return request.POST.get("as_user", "") != str(request.user.pk)

@@ -1,0 +1,91 @@
+"""The words, colours and icons of states: one word per idea, the same on every page, in mail and in the API.
+
+Pure text; the colour is the name of a style (`is-amber`), the icon one of lucide's names or `unknown`, our own.
+"""
+
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    word: str
+    colour: str
+    icon: str
+
+
+WAITING = Look("Waiting", "amber", "hand")
+RUNNING = Look("Running", "blue", "loader-circle")
+HELD = Look("Waiting", "grey", "hourglass")
+COMPLETED = Look("Completed", "green", "check")
+APPROVED = Look("Approved", "green", "check")
+REJECTED = Look("Rejected", "red", "x")
+FAILED = Look("Failed", "red", "circle-alert")
+EXPIRED = Look("Expired", "orange", "clock")
+CANCELLED = Look("Cancelled", "slate", "circle-slash")
+UNKNOWN = Look("Not confirmed", "violet", "unknown")
+OUT_OF_DATE = Look("Out of date", "amber", "arrow-right-left")
+AUTOMATIC = Look("Automatic", "grey", "settings")
+
+STATES: dict[str, dict[str, Look]] = {
+    "run": {
+        "queued": replace(HELD, word="Queued"),
+        "gathering": RUNNING,
+        "deciding": RUNNING,
+        "authorising": RUNNING,
+        "awaiting_approval": replace(WAITING, word="Waiting for approval"),
+        "executing": RUNNING,
+        "outcome_unknown": UNKNOWN,
+        "waiting": HELD,
+        "needs_person": replace(WAITING, word="Needs a person"),
+        "completed": COMPLETED,
+        "rejected": REJECTED,
+        "cancelled": CANCELLED,
+        "failed": FAILED,
+    },
+    "request": {
+        "open": WAITING,
+        "approved": APPROVED,
+        "rejected": REJECTED,
+        "expired": EXPIRED,
+        "superseded": OUT_OF_DATE,
+        "withdrawn": CANCELLED,
+        "spent": APPROVED,
+        "stale": OUT_OF_DATE,
+        "revoked": replace(CANCELLED, word="No longer allowed"),
+    },
+    "operation": {
+        "authorised": replace(HELD, word="Waiting to run"),
+        "sending": RUNNING,
+        "succeeded": COMPLETED,
+        "failed": FAILED,
+        "accepted": replace(HELD, word="Accepted, not final"),
+        "unknown": UNKNOWN,
+        "abandoned": replace(CANCELLED, word="Nothing sent"),
+        "compensated": replace(COMPLETED, word="Reversed"),
+    },
+    "attempt": {
+        "": RUNNING,
+        "done": COMPLETED,
+        "not_sent": replace(CANCELLED, word="Never sent"),
+        "refused": replace(FAILED, word="Refused"),
+        "overloaded": replace(HELD, word="Asked to wait"),
+        "ambiguous": UNKNOWN,
+        "sender_gone": UNKNOWN,
+    },
+    "case": {
+        "open": replace(UNKNOWN, word="Open"),
+        "claimed": replace(WAITING, word="Claimed"),
+        "resolved": replace(COMPLETED, word="Resolved"),
+    },
+}
+
+
+def look(*, kind: str, state: str, who: str = "") -> Look:
+    """How a state is shown. `who` completes *Waiting* ("you", "Support managers"); an unknown state stays readable."""
+    found = STATES.get(kind, {}).get(state) or Look(state.replace("_", " ").capitalize() or "None", "grey", "info")
+    return replace(found, word=f"Waiting for {who}") if who and found.word == WAITING.word else found
+
+
+def tool(name: str) -> str:
+    """A tool's name as words, where its contract is not at hand: `billing.create_credit` → `Create credit`."""
+    return str(name).rpartition(".")[2].replace("_", " ").capitalize() or "Action"

@@ -1,0 +1,66 @@
+"""The frame around every page: sign-in, where it leads, what a lost login and a foreign form look like."""
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from agentops.permissions import GROUPS, ensure_groups
+
+pytestmark = pytest.mark.usefixtures("db")
+
+
+def person(name: str, *groups: str) -> User:
+    made = ensure_groups()
+    user = User.objects.create_user(name, password="a-long-demo-word", first_name=name.title())
+    user.groups.add(*(made[group] for group in groups))
+    return user
+
+
+def test_groups_have_their_rights_and_no_others() -> None:
+    groups = ensure_groups()
+    for name, wanted in GROUPS.items():
+        held = {f"{p.content_type.app_label}.{p.codename}" for p in groups[name].permissions.all()}
+        assert held == set(wanted)
+    assert "approvals.vote" not in GROUPS["admin"] and "reconciliation.settle_case" not in GROUPS["manager"]
+
+
+def test_sign_in_page_and_back() -> None:
+    person("maya", "manager")
+    browser = Client()
+    assert browser.get("/").headers["Location"] == "/accounts/login/?next=/"
+    page = browser.get("/accounts/login/?next=/approvals/")
+    assert page.status_code == 200 and "Sign in" in page.text and "sign up" not in page.text.lower()
+    answer = browser.post("/accounts/login/", {"login": "maya", "password": "wrong", "next": "/approvals/"})
+    assert answer.status_code == 200 and "not correct" in answer.text and 'value="maya"' in answer.text
+    answer = browser.post("/accounts/login/", {"login": "maya", "password": "a-long-demo-word", "next": "/approvals/"})
+    assert answer.headers["Location"] == "/approvals/"
+
+
+def test_lost_login_during_an_htmx_action_leads_back_to_the_page_not_to_the_action() -> None:
+    browser = Client(headers={"HX-Request": "true", "HX-Current-URL": "http://testserver/runs/?q=1"})
+    answer = browser.post("/")
+    assert answer.status_code == 204 and answer.headers["HX-Redirect"] == "/accounts/login/?next=%2Fruns%2F%3Fq%3D1"
+    assert browser.get("/").status_code == 401
+    foreign = Client(headers={"HX-Request": "true", "HX-Current-URL": "https://evil.example/x"}).post("/")
+    assert foreign.headers["HX-Redirect"] == "/accounts/login/?next=%2F"
+
+
+def test_somebody_in_no_group_is_told_so() -> None:
+    browser = Client()
+    browser.force_login(person("nobody"))
+    answer = browser.get("/")
+    assert answer.status_code == 403 and "none of the groups" in answer.text
+
+
+@pytest.mark.parametrize("cookie", ["America%2FNew_York", "", "../../etc/passwd", "America", "\x00", "Nowhere/At_All"])
+def test_the_zone_cookie_never_breaks_a_page(cookie: str) -> None:
+    browser = Client()
+    browser.cookies["tz"] = cookie
+    assert browser.get("/accounts/login/").status_code == 200
+
+
+def test_an_unknown_address_and_a_stale_form_have_their_own_pages() -> None:
+    browser = Client(enforce_csrf_checks=True)
+    assert "nothing at this address" in browser.get("/no/such/page").text
+    answer = browser.post("/accounts/login/", {"login": "x", "password": "y"})
+    assert answer.status_code == 403 and "was not done" in answer.text
