@@ -2,6 +2,7 @@
 
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Now
 from django_fsm import FSMField, transition
 
 from approvals.models.policy import PolicyVersion
@@ -43,7 +44,7 @@ class ApprovalRequest(models.Model):
     rules = models.JSONField(help_text="[{id, text}] of the rules that ask")
     group = models.CharField(max_length=150, help_text="whose members may vote")
     quorum = models.PositiveSmallIntegerField(default=1)
-    created_at = models.DateTimeField(db_default=models.functions.Now())
+    created_at = models.DateTimeField(db_default=Now())
     respond_by = models.DateTimeField(help_text="people answer until then")
     valid_until = models.DateTimeField(help_text="an approval may be used until then")
     closed_at = models.DateTimeField(null=True, blank=True, help_text="when it stopped being open")
@@ -110,7 +111,7 @@ class Refusal(models.Model):
     code = models.CharField(max_length=40)
     detail = models.JSONField(default=dict)
     channel = models.CharField(max_length=20, help_text="page, api, command")
-    at = models.DateTimeField(db_default=models.functions.Now())
+    at = models.DateTimeField(db_default=Now())
 
     def __str__(self) -> str:
         return f"{self.code} for {self.principal}"
@@ -121,7 +122,7 @@ class Viewing(models.Model):
 
     request = models.ForeignKey(ApprovalRequest, on_delete=models.PROTECT, related_name="viewings")
     principal = models.ForeignKey(Principal, on_delete=models.PROTECT, related_name="+")
-    at = models.DateTimeField(db_default=models.functions.Now())
+    at = models.DateTimeField(db_default=Now())
 
     class Meta:
         constraints = [models.UniqueConstraint(name="viewing_first_only", fields=["request", "principal"])]
