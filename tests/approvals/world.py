@@ -1,4 +1,4 @@
-"""A small world for approvals: named people, a published policy, a run with evidence, a proposal and an open request."""
+"""A small world for approvals: people, a published policy, a run with evidence, a proposal and an open request."""
 
 import datetime as dt
 import itertools
