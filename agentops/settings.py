@@ -1,5 +1,6 @@
 """Settings, all from the environment; a running local stack's own file supplies what is not set there."""
 
+import datetime as dt
 import importlib.util
 import os
 from pathlib import Path
@@ -188,7 +189,8 @@ AGENT_MODEL = env("AGENT_MODEL", "rules")
 # ---- limits in seconds; a lease outlives the longest call by a wide margin
 LEASE_SECONDS = int(env("LEASE_SECONDS", "60"))
 CALL_LIMIT_SECONDS = float(env("CALL_LIMIT_SECONDS", "10"))
-FACT_FRESH_SECONDS = int(env("FACT_FRESH_SECONDS", "60"))
+FACT_FRESH = dt.timedelta(seconds=int(env("FACT_FRESH_SECONDS", "60")))
+HELD_RETRY = dt.timedelta(seconds=2)
 
 LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"

@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from django.db.models import F
-
 from approvals.models import Allowance
 from reconciliation.models import Operation, Reservation
 from reconciliation.models.operation import SETTLED, OperationState
@@ -71,10 +69,19 @@ def _lock_allowances(*, operation: Operation) -> None:
 
 
 def close_reservations(*, operation: Operation, settled: bool) -> None:
-    """Turn what the operation reserved into spent, or give it back; the allowances are locked by now."""
-    for one in Reservation.objects.filter(operation=operation, state="reserved"):
-        change: dict[str, Any] = {"reserved_minor": F("reserved_minor") - one.amount_minor}
+    """Turn what the operation reserved into spent, or give it back; the allowances are locked by now.
+
+    What was recorded at another amount is spent at that amount, and goes over the limit visibly if it must: the
+    truth is booked even where it should not have happened.
+    """
+    actual = (operation.actual or {}).get("actual_minor")
+    for one in Reservation.objects.filter(operation=operation, state="reserved").select_related("allowance"):
+        total = one.allowance
+        total.reserved_minor -= one.amount_minor
         if settled:
-            change["settled_minor"] = F("settled_minor") + one.amount_minor
-        Allowance.objects.filter(pk=one.allowance_id).update(**change)
+            total.settled_minor += int(actual) if actual else one.amount_minor
+            total.overrun_minor = max(
+                total.overrun_minor, total.reserved_minor + total.settled_minor - total.limit_minor
+            )
+        total.save(update_fields=["reserved_minor", "settled_minor", "overrun_minor"])
         Reservation.objects.filter(pk=one.pk).update(state="settled" if settled else "released")

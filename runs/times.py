@@ -20,6 +20,18 @@ def span(*, seconds: float) -> str:
     return f"{days} d {rest} h" if rest and days < 14 else f"{days} d"
 
 
+def spell(*, seconds: float) -> str:
+    """Exact, for records: `340 ms`, `12 s`, `3 min 12 s`, `4 h 1 min`, `2 d 3 h`."""
+    if seconds < 1:
+        return f"{max(round(seconds * 1000), 0)} ms"
+    whole = round(seconds)
+    for size, name, small, small_name in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
+        if whole >= size:
+            rest = whole % size // small
+            return f"{whole // size} {name} {rest} {small_name}" if rest else f"{whole // size} {name}"
+    return f"{whole} s"
+
+
 def relative(*, at: dt.datetime, now: dt.datetime) -> str:
     """`just now`, `4 min ago`, `in 2 h 5 min`."""
     seconds = (at - now).total_seconds()

@@ -55,3 +55,12 @@ def wake(*, run: Run, at: dt.datetime | None = None) -> None:
     if run.wake_at is None or run.wake_at > at:
         run.wake_at = at
         run.save(update_fields=["wake_at"])
+
+
+def want_facts(*, run: Run) -> None:
+    """Have the bound facts read again soon (the caller holds the row lock); an earlier reading doesn't answer it."""
+    if run.is_over:
+        return
+    run.facts_wanted_at = clock.now()
+    run.save(update_fields=["facts_wanted_at"])
+    wake(run=run)

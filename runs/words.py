@@ -84,3 +84,8 @@ def look(*, kind: str, state: str, who: str = "") -> Look:
     """How a state is shown. `who` completes *Waiting* ("you", "Support managers"); an unknown state stays readable."""
     found = STATES.get(kind, {}).get(state) or Look(state.replace("_", " ").capitalize() or "None", "grey", "info")
     return replace(found, word=f"Waiting for {who}") if who and found.word == WAITING.word else found
+
+
+def tool(name: str) -> str:
+    """A tool's name as words, where its contract is not at hand: `billing.create_credit` → `Create credit`."""
+    return str(name).rpartition(".")[2].replace("_", " ").capitalize() or "Action"

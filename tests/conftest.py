@@ -8,7 +8,6 @@ import itertools
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -13,7 +13,7 @@ os.environ["BILLING_WEBHOOK_SECRET"] = "whsec_test"
 os.environ["HELPDESK_TOKEN"] = "test-token"
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"  # Playwright's sync API keeps a loop in this thread
 
-from agentops.settings import *  # noqa: E402, F403  # the environment above has to come first
+from agentops.settings import *  # noqa: F403  # the environment above has to come first
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}

@@ -12,6 +12,7 @@ from pathlib import Path
 from agentops.local.errors import LocalStackError
 
 RUNTIME_PREFIX = "agentops-"
+LOCK_SECONDS = 2.0  # a killed stack needs a moment to end
 
 
 def prepare_data_dir(path: Path, /) -> Path:
@@ -54,13 +55,13 @@ class FolderLock:
         """Whether this object holds the lock."""
         return self._descriptor is not None
 
-    def acquire(self, *, patience: float = 2.0) -> None:
-        """Take the lock; wait up to ``patience`` seconds, since a killed stack needs a moment to end.
+    def acquire(self) -> None:
+        """Take the lock, waiting up to LOCK_SECONDS.
 
         Raises LocalStackError with the text ``busy`` when somebody else keeps it.
         """
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + LOCK_SECONDS
         while True:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -115,7 +116,7 @@ def _short_temporary_dir() -> str:
 
 
 def open_log(path: Path, /, *, limit: int = 5_000_000) -> int:
-    """Open a log file for appending (0600) and return the descriptor; one of over ``limit`` bytes is set aside first."""
+    """Open a log file (0600) for appending and return the descriptor; over ``limit`` bytes it is set aside first."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if path.exists() and path.stat().st_size > limit:
         path.replace(path.with_name(path.name + ".1"))

@@ -39,7 +39,8 @@ def server_user(*, data: Path) -> ServerUser | None:
     if me != 0:
         if owner != me:
             raise LocalStackError(
-                f"{data} belongs to another user (uid {owner}). Start as that user, or set AGENTOPS_DATA to another folder."
+                f"{data} belongs to another user (uid {owner}). "
+                "Start as that user, or set AGENTOPS_DATA to another folder."
             )
         return None
     try:
@@ -124,3 +125,17 @@ def kill_group(process: subprocess.Popen[bytes], /) -> None:
         os.killpg(process.pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
         return
+
+
+def session_members(leader: int, /) -> list[int]:
+    """The other living processes of the session that ``leader`` leads, by /proc (none where there is no /proc)."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            # The name, in brackets, may hold spaces and brackets of its own; state and numbers follow the last one.
+            fields = (entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        except OSError:
+            continue  # ended meanwhile
+        if int(fields[3]) == leader and fields[0] != "Z" and int(entry.name) != leader:
+            found.append(int(entry.name))
+    return sorted(found)

@@ -36,8 +36,8 @@ ROLES = {"superuser": "postgres", "owner": "agentops_owner", "app": "agentops_ap
 PORT = 5432  # names the socket file only; two servers never meet, each has its own folder
 START_SECONDS = 30.0
 COMMON = ("listen_addresses=", "unix_socket_permissions=0700", "shared_buffers=64MB", "max_connections=100")
-# Commits need not survive a power cut in a test.
-UNSAFE = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
+# In a test commits need not survive a power cut. They do survive a killed server, so synchronous_commit stays on.
+UNSAFE = ("fsync=off", "full_page_writes=off")
 
 
 class EmbeddedPostgres:
@@ -112,7 +112,7 @@ class EmbeddedPostgres:
             self._lock.release()
 
     def url(self, role: str, database: str) -> str:
-        """The connection URL of ``role`` ("superuser", "owner" or "app") to ``database``, socket folder percent-encoded."""
+        """The URL by which ``role`` ("superuser", "owner" or "app") connects to ``database``."""
         password = self._credentials.get(f"postgres-{role}")
         return f"postgresql://{ROLES[role]}:{password}@{quote(str(self.socket_dir), safe='')}:{PORT}/{quote(database)}"
 
@@ -134,7 +134,7 @@ class EmbeddedPostgres:
             connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
 
     def ensure_database(self, name: str) -> None:
-        """Create the database ``name`` unless it is there; set the rights in either case (the last time may have died)."""
+        """Create the database ``name`` unless it is there; set its rights anyway (an earlier start may have died)."""
         with self._connect("postgres") as connection:
             found = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name]).fetchone()
         if found is None:

@@ -134,6 +134,7 @@ def _program() -> Path:
     program = binaries / name / "valkey-server"
     if not program.exists():
         raise LocalStackError(
-            f"There is no embedded broker for this machine ({name}): set BROKER_URL and CHANNEL_URL to a server of your own."
+            f"There is no embedded broker for this machine ({name}): "
+            "set BROKER_URL and CHANNEL_URL to a server of your own."
         )
     return program

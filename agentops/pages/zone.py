@@ -15,11 +15,11 @@ class ViewerZone:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        with timezone.override(_zone(request.COOKIES.get(COOKIE, ""))):
+        with timezone.override(zone_named(request.COOKIES.get(COOKIE, ""))):
             return self.get_response(request)
 
 
-def _zone(name: str) -> zoneinfo.ZoneInfo:
+def zone_named(name: str) -> zoneinfo.ZoneInfo:
     """The zone of that name; anything else, however malformed, is UTC."""
     try:
         return zoneinfo.ZoneInfo(unquote(name) or "UTC")

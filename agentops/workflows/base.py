@@ -134,7 +134,7 @@ class Workflow(Protocol):
         ...
 
     def gather(self, *, data: dict[str, Any]) -> list[Any]:
-        """Read every fact (list of `runs.tools.base.Reading`). Raises Unreachable or NoSuchThing. Network; no writes."""
+        """Read every fact (list of `runs.tools.base.Reading`); no writes. Raises Unreachable or NoSuchThing."""
         ...
 
     def customer(self, *, facts: Facts) -> str:

@@ -32,7 +32,7 @@ class PolicyTool(models.Model):
 
 
 class PolicyVersion(models.Model):
-    """`rules` is the list described in `approvals.rules`; it never changes once written."""
+    """`rules` is the whole document described in `approvals.rules`; it never changes once written."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     policy = models.ForeignKey(Policy, on_delete=models.PROTECT, related_name="versions")

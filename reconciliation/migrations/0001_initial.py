@@ -38,6 +38,7 @@ class Migration(migrations.Migration):
                 ('external_reference', models.CharField(blank=True, max_length=200, null=True)),
                 ('actual', models.JSONField(blank=True, help_text='what the other side has recorded', null=True)),
                 ('settled_by', models.CharField(blank=True, help_text='answer, probe, event or person', max_length=20)),
+                ('failure_code', models.CharField(blank=True, help_text="the other side's own code, or absent", max_length=60)),
                 ('failure', models.TextField(blank=True, help_text='the proof that nothing happened, in words')),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ('settled_at', models.DateTimeField(blank=True, null=True)),
@@ -153,6 +154,10 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='operation',
             constraint=models.UniqueConstraint(condition=models.Q(('state__in', ['failed', 'abandoned']), _negated=True), fields=('business_key',), name='operation_business_key_once'),
+        ),
+        migrations.AddConstraint(
+            model_name='operation',
+            constraint=models.UniqueConstraint(condition=models.Q(('state__in', ['authorised', 'sending', 'unknown', 'accepted'])), fields=('run',), name='operation_one_open_per_run'),
         ),
         migrations.AddConstraint(
             model_name='operation',

@@ -27,6 +27,21 @@ class Migration(migrations.Migration):
     operations = [
         db.edges(machine="operation", table="reconciliation_operation", initial="authorised", pairs=OPERATION),
         db.edges(machine="reconciliation_case", table="reconciliation_case", initial="open", pairs=CASE),
+        # nobody ends a run, or takes it away from settling, while something it sent may or may not have happened
+        migrations.RunSQL(
+            [
+                "CREATE FUNCTION reconciliation_settle_first() RETURNS trigger LANGUAGE plpgsql AS $fn$ BEGIN"
+                " IF NEW.state <> OLD.state"
+                "   AND NEW.state IN ('completed', 'rejected', 'cancelled', 'failed', 'needs_person', 'gathering')"
+                "   AND EXISTS (SELECT FROM reconciliation_operation o WHERE o.run_id = NEW.id"
+                "     AND o.state IN ('sending', 'unknown', 'accepted')) THEN"
+                "  RAISE EXCEPTION 'an operation of this run is not settled' USING ERRCODE = 'restrict_violation';"
+                " END IF; RETURN NEW; END $fn$",
+                "CREATE TRIGGER reconciliation_settle_first BEFORE UPDATE OF state ON runs_run FOR EACH ROW"
+                " EXECUTE FUNCTION reconciliation_settle_first()",
+            ],
+            migrations.RunSQL.noop,
+        ),
         db.closed_once(table="reconciliation_attempt", column="closed_at"),
         db.grant("reconciliation_observation", rights="SELECT, INSERT"),
         db.grant("reconciliation_attempt", rights="SELECT, INSERT, UPDATE (closed_at, result, detail, answer)"),
@@ -35,7 +50,7 @@ class Migration(migrations.Migration):
         db.grant(
             "reconciliation_operation",
             rights="SELECT, INSERT, UPDATE (state, epoch, attempts_made, next_attempt_at, unknown_since, probes_made,"
-            " next_probe_at, external_reference, actual, settled_by, failure, settled_at)",
+            " next_probe_at, external_reference, actual, settled_by, failure, failure_code, settled_at)",
         ),
         db.grant(
             "reconciliation_case",

@@ -48,6 +48,7 @@ class Operation(models.Model):
     external_reference = models.CharField(max_length=200, null=True, blank=True)
     actual = models.JSONField(null=True, blank=True, help_text="what the other side has recorded")
     settled_by = models.CharField(max_length=20, blank=True, help_text="answer, probe, event or person")
+    failure_code = models.CharField(max_length=60, blank=True, help_text="the other side's own code, or absent")
     failure = models.TextField(blank=True, help_text="the proof that nothing happened, in words")
     created_at = models.DateTimeField(db_default=models.functions.Now())
     settled_at = models.DateTimeField(null=True, blank=True)
@@ -69,6 +70,12 @@ class Operation(models.Model):
                 name="operation_business_key_once",
                 fields=["business_key"],
                 condition=~Q(state__in=["failed", "abandoned"]),
+            ),
+            # actions of one run are sequential: the next begins when the last is settled
+            models.UniqueConstraint(
+                name="operation_one_open_per_run",
+                fields=["run"],
+                condition=Q(state__in=["authorised", "sending", "unknown", "accepted"]),
             ),
             # one external reference settles one operation
             models.UniqueConstraint(

@@ -42,10 +42,11 @@ def _lock(case_number: int) -> tuple[Run, Operation, Case]:
 
 def _other_owner(case: Case, principal: Principal) -> CaseResult | None:
     """Somebody else works on it, and the claim has not lapsed."""
-    if case.state == CaseState.CLAIMED and case.claimed_by_id != principal.pk and case.claimed_at is not None:
-        if clock.now() - case.claimed_at < CLAIM_LAPSES:
-            return CaseResult(code="claimed_by_other", detail={"by": str(case.claimed_by)})
-    return None
+    if case.state != CaseState.CLAIMED or case.claimed_by_id == principal.pk or case.claimed_at is None:
+        return None
+    if clock.now() - case.claimed_at >= CLAIM_LAPSES:
+        return None
+    return CaseResult(code="claimed_by_other", detail={"by": str(case.claimed_by)})
 
 
 def claim(*, case_number: int, principal: Principal) -> CaseResult:

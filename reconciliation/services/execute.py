@@ -17,10 +17,12 @@ from approvals.models import Allowance, Decision
 from approvals.models.request import RequestState
 from approvals.services import policies, requests
 from reconciliation import moves
+from reconciliation.attempts import sent_attempts
 from reconciliation.classification import Resend
+from reconciliation.classification import resend as resend_rule
 from reconciliation.models import Attempt, Operation, Reservation, WorkerProcess
 from reconciliation.models.operation import OperationState
-from runs import clock, leases, record
+from runs import clock, faultpoints, leases, record
 from runs.canonical import canonical_bytes
 from runs.identity import wire_key
 from runs.models import Principal, Proposal, Run
@@ -55,8 +57,8 @@ class Held:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Void:
-    """The decision in hand no longer counts. `code`: cancelled, expired, out_of_date, revoked, policy_changed,
-    not_granted, contract_changed, business_key_taken, over_limit, no_decision."""
+    """The decision in hand no longer counts. `code`: cancelled, expired, out_of_date, rights_lost, rejected,
+    not_approved, policy_changed, not_granted, contract_changed, business_key_taken, over_limit, no_decision."""
 
     code: str
     detail: str
@@ -100,6 +102,14 @@ def open_attempt(
         return void
 
 
+_PROBLEMS = {
+    "rejected": "the action was rejected",
+    "not_approved": "the approval was voided before it was used",
+    "expired": "the approval was not used in time",
+    "rights_lost": "a voter that counted has lost the right since",
+}
+
+
 def _void(
     *, run: Run, proposal: Proposal, contract: Contract, facts: Facts, authority: requests.Authority | None
 ) -> Void | None:
@@ -109,7 +119,7 @@ def _void(
     if authority is None:
         return Void(code="no_decision", detail="nobody has allowed this action")
     if authority.problem:
-        return Void(code=authority.problem, detail=authority.detail)
+        return Void(code=authority.problem, detail=_PROBLEMS[authority.problem])
     if clock.now() - facts.read_at > facts.fresh_for:
         return Void(code="out_of_date", detail="the facts were read too long ago")
     if facts.binding_digest != authority.decision.binding_digest:
@@ -168,8 +178,7 @@ def _spend(
         allowance.save(update_fields=["reserved_minor"])
         Reservation.objects.create(operation=operation, allowance=allowance, amount_minor=total.amount_minor)
     if decision.request is not None:
-        decision.request.spend()
-        decision.request.save(update_fields=["state"])
+        requests.spend(request=decision.request, actor=actor, run=run)
     record.append(
         run=run,
         kind="operation.created",
@@ -204,7 +213,7 @@ def _open(
     *, run: Run, operation: Operation, contract: Contract, sender: WorkerProcess, actor: Principal, resend: Resend
 ) -> Opened | Held:
     """Open the next attempt of a locked, authorised (or, under the resend rule, unknown) operation."""
-    if operation.state == OperationState.UNKNOWN and resend == Resend.NO:
+    if operation.state == OperationState.UNKNOWN and not _may_resend(operation, contract, resend):
         return Held(code="unknown", detail="the outcome is not known; it is asked, not sent")
     if operation.state not in (OperationState.AUTHORISED, OperationState.UNKNOWN):
         return Held(code="not_open", detail=f"the operation is {operation.state}")
@@ -242,7 +251,17 @@ def _open(
         number=attempt.number,
         wire_key=attempt.wire_key,
     )
+    faultpoints.reach("attempt.opened.before")
     return Opened(attempt=attempt, operation=operation)
+
+
+def _may_resend(operation: Operation, contract: Contract, wanted: Resend) -> bool:
+    """The resend rule once more, under the lock: the latest word of the other side must be that there is none."""
+    latest = operation.observations.order_by("-asked_at", "-at").first()
+    if wanted == Resend.NO or latest is None or latest.source != "probe" or latest.finding != "absent":
+        return False
+    attempts = sent_attempts(operation=operation)
+    return wanted == resend_rule(contract=contract, attempts=attempts, absent_at=latest.asked_at, now=clock.now())
 
 
 _CLOSES = {"expired": RequestState.EXPIRED, "out_of_date": RequestState.STALE}
@@ -260,4 +279,5 @@ def _give_up(
             to=_CLOSES.get(void.code, RequestState.REVOKED),
             why=void.detail,
             actor=actor,
+            run=run,
         )

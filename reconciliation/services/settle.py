@@ -10,6 +10,7 @@ from typing import Any
 from django.db import transaction
 
 from reconciliation import moves
+from reconciliation.attempts import sent_attempts
 from reconciliation.case_opening import open_case, resolve_by_probe
 from reconciliation.classification import (
     Outcome,
@@ -19,10 +20,10 @@ from reconciliation.classification import (
     after_answer,
     conclusive_from,
 )
-from reconciliation.models import Attempt, Observation, Operation
+from reconciliation.models import Attempt, Observation, Operation, WorkerProcess
 from reconciliation.models.case import Case
 from reconciliation.models.operation import OperationState
-from runs import clock, record, retry, transitions
+from runs import clock, faultpoints, record, retry, transitions
 from runs.models import Principal, Run
 from runs.tools.base import Contract, Lookup, Record
 
@@ -83,6 +84,7 @@ def record_answer(*, attempt_id: uuid.UUID, answer: Answer, contract: Contract, 
                 actor=actor,
             )
         transitions.wake(run=run)
+        faultpoints.reach("attempt.recorded.before")
         return operation
 
 
@@ -132,7 +134,8 @@ def _apply(
     elif outcome == Outcome.FAILED:
         moves.move(
             run=run, operation=operation, to=S.FAILED, actor=actor, why=answer.code or answer.detail,
-            failure=answer.detail, settled_by="answer",
+            failure=answer.detail,
+            failure_code=answer.code[:60], settled_by="answer",
         )  # fmt: skip
     else:
         wait = retry.retry_after(header=answer.retry_after, now=clock.now())
@@ -175,27 +178,17 @@ def _disagree(*, run: Run, operation: Operation, found: Record, actor: Principal
     open_case(run=run, operation=operation, kind=Case.Kind.DIFFERENT, why=why, actor=actor)
 
 
-def sent_attempts(*, operation: Operation) -> list[Sent]:
-    """The attempts as the absence and resend rules see them."""
-    return [
-        Sent(
-            epoch=one.epoch,
-            opened_at=one.opened_at,
-            send_before=one.send_before,
-            call_limit=dt.timedelta(seconds=one.call_limit_seconds),
-            can_wake=(one.closed_at is None or one.result == Result.SENDER_GONE) and one.sender.ended_at is None,
-        )
-        for one in operation.attempts.select_related("sender").order_by("number")
-    ]
-
-
-def close_dead_attempt(*, operation_id: uuid.UUID, contract: Contract, actor: Principal) -> Operation:
-    """A claimer found the operation mid-call: it is unknown from now on, and the attempt is closed if its sender is
-    proved gone. A sender that may only be frozen keeps its attempt open, and will report if it wakes."""
+def close_dead_attempt(*, operation_id: uuid.UUID, claimer: WorkerProcess, actor: Principal) -> Operation:
+    """A claimer found the operation mid-call: it is unknown from now on. The attempt is closed if its sender is proved
+    gone, or is the claimer itself (which is here, so not in the call). A sender that may only be frozen keeps its
+    attempt open, and will report if it wakes."""
     with transaction.atomic(durable=True):
         run, operation = moves.lock(operation_id=operation_id)
         attempt = operation.attempts.select_related("sender").filter(closed_at__isnull=True).first()
-        if attempt is not None and attempt.sender.ended_at is not None:
+        if attempt is not None and attempt.sender_id == claimer.pk:
+            lost = Answer(result=Result.AMBIGUOUS, detail="the answer could not be recorded")
+            _close(run=run, attempt=attempt, answer=lost, actor=actor)
+        elif attempt is not None and attempt.sender.ended_at is not None:
             gone = Answer(result=Result.SENDER_GONE, detail="the process that made the call ended before it reported")
             _close(run=run, attempt=attempt, answer=gone, actor=actor)
         if operation.state == S.SENDING:
@@ -243,6 +236,7 @@ def record_lookup(
         if operation.state in IN_FLIGHT:
             _after_probe(run, operation, observation, lookup, contract, attempts, actor)
         transitions.wake(run=run)
+        faultpoints.reach("probe.recorded.before")
         return observation
 
 
@@ -305,7 +299,8 @@ def fail_as_absent(*, operation_id: uuid.UUID, why: str, actor: Principal) -> bo
         if operation.state != S.UNKNOWN or probe is None or probe.finding != F.ABSENT or not probe.conclusive:
             return False
         moves.move(
-            run=run, operation=operation, to=S.FAILED, actor=actor, why=why, failure=probe.summary, settled_by="probe"
+            run=run, operation=operation, to=S.FAILED, actor=actor, why=why, failure=probe.summary,
+            failure_code="absent", settled_by="probe"
         )  # fmt: skip
         resolve_by_probe(run=run, operation=operation, evidence=probe.summary, actor=actor)
         transitions.wake(run=run)

@@ -55,7 +55,7 @@ class Run(models.Model):
     wake_at = models.DateTimeField(null=True, blank=True, db_default=models.functions.Now())
     waits_for = models.CharField(max_length=300, blank=True)
     resume_to = models.CharField(max_length=30, blank=True, choices=S.choices)
-    facts_wanted = models.BooleanField(default=False, help_text="somebody wants the bound facts read again")
+    facts_wanted_at = models.DateTimeField(null=True, blank=True, help_text="since when somebody wants the facts read")
 
     # one worker at a time: the token only ever grows, and guards every write that advances the run
     lease_token = models.BigIntegerField(default=0)

@@ -10,7 +10,7 @@ from runs.money import Strict
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
     """One answer, as it came. `answer` is the raw JSON-like choice (`kind` names it), None when there was none, and
-    then `failure` says why in words; `messages` is the provider's own transcript if it has one; `usage` has token counts."""
+    then `failure` says why in words; `messages` is the provider's own transcript, if any; `usage` has token counts."""
 
     model: str
     answer: dict[str, Any] | None

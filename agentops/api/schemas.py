@@ -1,0 +1,65 @@
+"""What goes in and out of the HTTP API."""
+
+import datetime as dt
+import uuid
+from typing import Annotated, Any
+
+from ninja import Schema
+from pydantic import ConfigDict, Field, StrictStr
+
+
+class StartRun(Schema):
+    """Start a run: the workflow's name and its own input (see the workflow's documentation)."""
+
+    model_config = ConfigDict(extra="forbid")
+    workflow: Annotated[StrictStr, Field(max_length=80, examples=["service_credit"])]
+    input: Annotated[dict[str, Any], Field(examples=[{"ticket": "CS-8812"}])]
+
+
+class RunStarted(Schema):
+    id: uuid.UUID
+    workflow: str
+    workflow_version: str
+    title: str
+    subject: str
+    created_at: dt.datetime
+    url: str
+
+
+class OperationOut(Schema):
+    """`outcome` is succeeded, failed, abandoned (never sent), not_confirmed, or running."""
+
+    tool: str
+    identity: str
+    outcome: str
+    reference: str | None
+    amount_minor: str | None
+    currency: str | None
+
+
+class RunOut(RunStarted):
+    """`state` is the machine's; `waits_for` says what it waits for; `outcome` is a sentence once it is over."""
+
+    state: str
+    state_label: str
+    is_over: bool
+    waits_for: str
+    outcome: str
+    finished_at: dt.datetime | None
+    operations: list[OperationOut]
+
+
+class Fault(Schema):
+    field: str
+    message: str
+
+
+class Problem(Schema):
+    code: str
+    detail: str
+    faults: list[Fault] = []
+
+
+class Received(Schema):
+    received: bool
+    first: bool

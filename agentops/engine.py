@@ -1,0 +1,128 @@
+"""Advancing a run: claim it, take as many steps as it allows, let go. Any worker, any time, any number of times.
+
+A lost worker loses one step at most: each step is one durable commit, and the next claim starts from the last one.
+"""
+
+import datetime as dt
+import logging
+import uuid
+from collections.abc import Callable
+
+from django.conf import settings
+from django.db import transaction
+
+from agentops import hints
+from agentops.steps import authorising, cancelling, deciding, executing, gathering, settling
+from agentops.steps.base import Next, Step, hand_over, park
+from agentops.workflows.registry import UnknownWorkflow, workflow
+from reconciliation.case_opening import open_case
+from reconciliation.models import Case, Operation
+from reconciliation.services import processes
+from runs import clock, faultpoints, leases, record, retry
+from runs.models import Run
+from runs.models.run import RunState
+from runs.services import principals
+
+log = logging.getLogger(__name__)
+MAX_CLAIMS = 5  # claims in a row without one committed step: the run kills its workers, or the code is wrong
+MAX_STEPS = 200
+SLOWLY = dt.timedelta(minutes=5)
+
+STEPS: dict[RunState, Callable[[Step], Next]] = {
+    RunState.QUEUED: gathering.begin,
+    RunState.GATHERING: gathering.gather,
+    RunState.DECIDING: deciding.decide,
+    RunState.AUTHORISING: authorising.authorise,
+    RunState.AWAITING_APPROVAL: authorising.await_approval,
+    RunState.EXECUTING: executing.carry_out,
+    RunState.OUTCOME_UNKNOWN: settling.settle_step,
+    RunState.WAITING: gathering.resume,
+}
+
+
+def advance(*, run_id: uuid.UUID) -> int:
+    """Take the run as far as it goes now and return the number of steps; 0 when it is not due, or another has it."""
+    faultpoints.reach("run.claimed")
+    lease = leases.claim(run_id=run_id, holder=str(processes.current().pk), seconds=settings.LEASE_SECONDS)
+    if lease is None:
+        return 0
+    steps = 0
+    try:
+        while steps < MAX_STEPS:
+            steps += 1
+            if _step(lease) == Next.PARK:
+                break
+        else:
+            _let_go(lease, reason="it took too many steps at once")
+    except leases.LeaseLost:
+        log.warning("run %s: another worker has it now", run_id)
+    except Exception as problem:
+        log.exception("run %s: a step failed", run_id)
+        _let_go(lease, reason=f"{type(problem).__name__}: {problem}")
+    run = Run.objects.only("event_seq").get(pk=run_id)
+    hints.publish(run_id=run_id, seq=run.event_seq)
+    return steps
+
+
+def _step(lease: leases.Lease) -> Next:
+    run = Run.objects.select_related("agent", "run_as", "initiator").get(pk=lease.run_id)
+    if run.is_over:
+        return Next.PARK
+    actor = principals.system()
+    if run.claims_in_row > MAX_CLAIMS:
+        reason = f"{run.claims_in_row - 1} workers failed on it in a row"
+        return _open_case(lease, reason) or _hand_over(lease, code="keeps_failing", reason=reason)
+    try:
+        found = workflow(run.workflow, run.workflow_version)
+    except UnknownWorkflow as problem:
+        return _hand_over(lease, code="unknown_workflow", reason=str(problem))
+    step = Step(lease=lease, run=run, workflow=found, actor=actor)
+    if run.cancel_requested_at is not None and not cancelling.in_flight(step):
+        return cancelling.cancel(step)
+    if run.state == RunState.NEEDS_PERSON:
+        return _park_for_person(lease)
+    return STEPS[run.as_state()](step)
+
+
+def _hand_over(lease: leases.Lease, *, code: str, reason: str) -> Next:
+    with transaction.atomic(durable=True):
+        run = leases.hold(lease=lease)
+        if run.state == RunState.NEEDS_PERSON:
+            return Next.PARK
+        hand_over(run, code=code, reason=reason, actor=principals.system())
+    return Next.PARK
+
+
+def _open_case(lease: leases.Lease, reason: str) -> Next | None:
+    """While an operation is not settled its run stays with it: an admin is told, and it is tried again slowly."""
+    with transaction.atomic(durable=True):
+        run = leases.hold(lease=lease, seconds=settings.LEASE_SECONDS)
+        operation = Operation.objects.filter(run=run, state__in=["sending", "unknown", "accepted"]).first()
+        if operation is None:
+            return None
+        actor = principals.system()
+        case = open_case(run=run, operation=operation, kind=Case.Kind.NOT_CONFIRMED, why=reason, actor=actor)
+        return park(run, until=clock.now() + SLOWLY, waits_for=f"an admin to settle {case.label}")
+
+
+def _park_for_person(lease: leases.Lease) -> Next:
+    with transaction.atomic(durable=True):
+        run = leases.hold(lease=lease, seconds=settings.LEASE_SECONDS)
+        if run.cancel_requested_at is not None:
+            return Next.GO_ON
+        run.wake_at = run.lease_until = None
+        run.lease_holder = ""
+        run.save(update_fields=["wake_at", "lease_until", "lease_holder"])
+    return Next.PARK
+
+
+def _let_go(lease: leases.Lease, *, reason: str) -> None:
+    """Give the run back after a failure of code or database, with a growing pause; the claims are counted."""
+    with transaction.atomic(durable=True):
+        run = leases.hold(lease=lease)
+        if run.is_over:
+            return
+        run.wake_at = clock.now() + retry.backoff(attempt=run.claims_in_row, base=1, cap=60)
+        run.lease_until, run.lease_holder = None, ""
+        run.save(update_fields=["wake_at", "lease_until", "lease_holder"])
+        record.append(run=run, kind="run.step_failed", actor=principals.system(), reason=reason[:500])

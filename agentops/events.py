@@ -1,0 +1,80 @@
+"""What billing's signed events change: they make somebody look. They settle nothing by themselves.
+
+An event about a credit note with our identity brings the next probe forward; one about an invoice has the facts read
+again by every run that is asking for approval about that customer.
+"""
+
+import logging
+from typing import Any
+
+from django.db import transaction
+
+from approvals.models import ApprovalRequest
+from reconciliation.models import Operation
+from runs import clock, record, transitions
+from runs.models import ExternalEvent, Run
+from runs.services import principals
+
+log = logging.getLogger(__name__)
+
+
+def process_events(*, limit: int) -> int:
+    """Work off what was received, oldest first; one durable transaction an event."""
+    waiting = ExternalEvent.objects.filter(processed_at__isnull=True).order_by("received_at")
+    ids = list(waiting.values_list("pk", flat=True)[:limit])
+    for pk in ids:
+        _process(pk)
+    return len(ids)
+
+
+def _process(pk: Any) -> None:
+    with transaction.atomic(durable=True):
+        event = ExternalEvent.objects.select_for_update(skip_locked=True).filter(pk=pk, processed_at=None).first()
+        if event is None:
+            return
+        thing = _object(event.payload)
+        if event.kind.startswith("credit_note."):
+            result = _about_credit(thing)
+        elif event.kind.startswith("invoice."):
+            result = _about_invoice(thing)
+        else:
+            result = "of no concern here"
+        event.processed_at, event.result = clock.now(), result[:200]
+        event.save(update_fields=["processed_at", "result"])
+
+
+def _object(payload: Any) -> dict[str, Any]:
+    """The object an event is about, or nothing where the payload is not shaped like one."""
+    data = payload.get("data") if isinstance(payload, dict) else None
+    thing = data.get("object") if isinstance(data, dict) else None
+    return thing if isinstance(thing, dict) else {}
+
+
+def _about_credit(thing: dict[str, Any]) -> str:
+    metadata = thing.get("metadata")
+    identity = metadata.get("operation_identity") if isinstance(metadata, dict) else None
+    operation = Operation.objects.filter(identity=identity).first() if isinstance(identity, str) else None
+    if operation is None:
+        return "no operation of ours"
+    run = Run.objects.select_for_update(of=("self",)).get(pk=operation.run_id)
+    operation = Operation.objects.select_for_update(of=("self",)).get(pk=operation.pk)
+    record.append(
+        run=run, kind="event.received", actor=principals.system(), operation=str(operation.pk), about="credit note"
+    )
+    if operation.state not in ("unknown", "accepted"):
+        return f"the operation is {operation.state}"
+    operation.next_probe_at = clock.now()
+    operation.save(update_fields=["next_probe_at"])
+    transitions.wake(run=run)
+    return "asked billing about the operation"
+
+
+def _about_invoice(thing: dict[str, Any]) -> str:
+    customer = thing.get("customer")
+    if not isinstance(customer, str):
+        return "names no customer"
+    asking = ApprovalRequest.objects.filter(state="open", proposal__effect__customer=customer)
+    run_ids = sorted(asking.values_list("run_id", flat=True))
+    for run_id in run_ids:
+        transitions.want_facts(run=Run.objects.select_for_update(of=("self",)).get(pk=run_id))
+    return f"{len(run_ids)} request(s) look at their facts again"

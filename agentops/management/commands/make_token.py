@@ -1,0 +1,21 @@
+"""`manage.py make_token <name>`: a token for an integration, shown once."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from runs.services import tokens
+
+
+class Command(BaseCommand):
+    help = "Make an API token for an integration; it is shown this once"
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name", help="short stable name of the integration, such as helpdesk")
+        parser.add_argument("--label", default="", help="how people read it")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        name: str = options["name"]
+        if not name.isascii() or not name.replace("-", "").isalnum() or len(name) > 60:
+            raise CommandError("name: use letters, digits and hyphens, at most 60")
+        self.stdout.write(tokens.issue(name=name, label=options["label"] or name))

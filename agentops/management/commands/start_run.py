@@ -1,0 +1,77 @@
+"""`manage.py start_run <file.json>`: start a run from a file that a person wrote."""
+
+import getpass
+import json
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from agentops.starting import BadInput, start_workflow
+from agentops.workflows.registry import UnknownWorkflow
+from runs.models import Principal
+from runs.services import principals
+from runs.services.runs import StartConflict
+
+MAX_BYTES = 100_000
+
+
+def read_file(path: Path) -> dict[str, Any]:
+    """The object in a JSON file. Raises CommandError that names what is wrong and what to do."""
+    try:
+        raw = path.read_bytes()
+    except OSError as problem:
+        raise CommandError(f"{path}: cannot be read ({problem.strerror}); give the path of a JSON file") from None
+    if len(raw) > MAX_BYTES:
+        raise CommandError(f"{path}: is larger than {MAX_BYTES} bytes; a run starts from a small file")
+    try:
+        found = json.loads(raw)
+    except (ValueError, RecursionError) as problem:
+        raise CommandError(f"{path}: is not JSON ({problem}); write one object in braces") from None
+    if not isinstance(found, dict):
+        raise CommandError(f'{path}: must hold one object, such as {{"workflow": "service_credit", "input": {{…}}}}')
+    unknown = set(found) - {"workflow", "input", "key"}
+    if unknown:
+        raise CommandError(f"{path}: unknown field {sorted(unknown)[0]!r}; there are workflow, input and key")
+    return found
+
+
+class Command(BaseCommand):
+    help = 'Start a run from a JSON file: {"workflow": "service_credit", "input": {"ticket": "CS-8812"}, "key": "…"}'
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("file", type=Path)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        path: Path = options["file"]
+        found = read_file(path)
+        for field, kind in (("workflow", str), ("input", dict)):
+            if not isinstance(found.get(field), kind):
+                raise CommandError(
+                    f"{path}: field {field!r} is missing or is not {'text' if kind is str else 'an object'}"
+                )
+        key = found.get("key", "")
+        if not isinstance(key, str) or len(key) > 150:
+            raise CommandError(f"{path}: field 'key' must be text of at most 150 characters")
+        initiator = principals.find_or_make(
+            kind=Principal.Kind.INTEGRATION, key="integration:command-line", label=f"command line ({getpass.getuser()})"
+        )
+        try:
+            started = start_workflow(
+                name=found["workflow"],
+                data=found["input"],
+                initiator=initiator,
+                start_key=f"file:{key}" if key else "",
+            )
+        except UnknownWorkflow as problem:
+            raise CommandError(f"{path}: field 'workflow': {problem}") from None
+        except BadInput as problem:
+            lines = "\n".join(f"  input.{one['field']}: {one['message']}" for one in problem.faults)
+            raise CommandError(f"{path}: the input is not accepted:\n{lines}") from None
+        except StartConflict as problem:
+            raise CommandError(
+                f"{path}: field 'key' was used before for run {problem.run.id} with other input"
+            ) from None
+        self.stdout.write(
+            f"{'started' if started.created else 'already there'}: run {started.run.id} ({started.run.title})"
+        )

@@ -1,0 +1,216 @@
+"""The page of one run: where it stands, its trace as it happens, and everything there is to know about it."""
+
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_GET, require_POST
+
+from agentops.pages import detail, live
+from agentops.pages.operating import say
+from approvals.models import ApprovalRequest
+from reconciliation.models import Case, Operation
+from runs import clock, queries, record
+from runs.access import needs, refused, someone_else
+from runs.models import Event, Evidence, ModelCall, Proposal, Run
+from runs.services import operate, principals
+
+AUDIT_PAGE = 500
+TABS = (
+    ("trace", "Trace"),
+    ("evidence", "Evidence"),
+    ("approvals", "Approvals"),
+    ("operations", "Operations"),
+    ("audit", "Audit"),
+    ("file", "Case file"),
+)
+
+
+class CancelForm(forms.Form):
+    reason = forms.CharField(
+        max_length=2000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        label="Why",
+        help_text="Kept in the record, and shown to whoever looks at this run later.",
+        error_messages={"required": "Say why the run is cancelled: it stays in its record."},
+    )
+
+
+def whole_number(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 16 else None
+
+
+def _found(run_id: uuid.UUID) -> Run:
+    runs = Run.objects.select_related("initiator", "run_as", "agent", "owner", "cancelled_by")
+    return get_object_or_404(runs, pk=run_id)
+
+
+# ---- what each tab shows
+def _trace(request: HttpRequest, run: Run) -> dict[str, Any]:
+    before = whole_number(request.GET.get("before"))
+    events = queries.newest_events(run_id=run.pk, up_to=before, limit=live.WINDOW)
+    newest = before is None or before >= run.event_seq
+    chosen = whole_number(request.GET.get("event"))
+    event = next((one for one in events if one.seq == chosen), None) or _event(run.pk, chosen)
+    return {
+        "rows": live.rows(run_id=run.pk, events=events),
+        "trace": live.lanes(run=run, events=events, newest=newest),
+        "seq": events[-1].seq if events else 0,
+        "first": events[0].seq if events else 0,
+        "earlier": events[0].seq - 1 if events and events[0].seq > 1 else None,
+        "newest": newest,
+        "event": event,
+        "detail": detail.full(event=event) if event else None,
+    }
+
+
+def _event(run_id: uuid.UUID, seq: int | None) -> Event | None:
+    if seq is None:
+        return None
+    return Event.objects.filter(stream=queries.stream(run_id), seq=seq).select_related("actor").first()
+
+
+def _evidence(request: HttpRequest, run: Run) -> dict[str, Any]:
+    pieces = list(Evidence.objects.filter(run=run).order_by("-reading", "kind")[:400])
+    readings: dict[int, list[Evidence]] = {}
+    for piece in pieces:
+        readings.setdefault(piece.reading, []).append(piece)
+    calls = ModelCall.objects.filter(run=run).select_related("proposal").order_by("started_at")[:100]
+    return {"readings": readings.items(), "calls": calls}
+
+
+def _approvals(request: HttpRequest, run: Run) -> dict[str, Any]:
+    asked = ApprovalRequest.objects.filter(run=run).select_related("proposal", "policy_version__policy", "decision")
+    asked = asked.prefetch_related("votes__principal", "refusals__principal", "viewings__principal")
+    automatic = Proposal.objects.filter(run=run, decisions__kind="policy").prefetch_related(
+        "decisions__policy_version__policy"
+    )
+    return {"requests": asked.order_by("created_at"), "automatic": automatic.order_by("number")}
+
+
+def _operations(request: HttpRequest, run: Run) -> dict[str, Any]:
+    found = Operation.objects.filter(run=run).select_related("proposal", "decision__policy_version__policy")
+    found = found.prefetch_related("attempts__sender", "observations__actor", "cases__claimed_by")
+    return {"operations": found.order_by("created_at")}
+
+
+def _audit(request: HttpRequest, run: Run) -> dict[str, Any]:
+    after = whole_number(request.GET.get("after")) or 0
+    events = queries.events_after(run_id=run.pk, after=after, limit=AUDIT_PAGE)
+    return {
+        "rows": live.rows(run_id=run.pk, events=events),
+        "events": events,
+        "broken_at": record.verify(stream=queries.stream(run.pk)),
+        "after": after,
+        "next_after": events[-1].seq if events and events[-1].seq < run.event_seq else None,
+        "earlier_after": max(after - AUDIT_PAGE, 0) if after else None,
+    }
+
+
+def _file(request: HttpRequest, run: Run) -> dict[str, Any]:
+    proposals = Proposal.objects.filter(run=run).select_related("proposer").order_by("number")
+    parts = _evidence(request, run) | _approvals(request, run) | _operations(request, run)
+    cases = Case.objects.filter(operation__run=run).select_related("resolved_by", "operation").order_by("number")
+    events = queries.newest_events(run_id=run.pk, up_to=None, limit=2000)
+    return parts | {"proposals": proposals, "cases": cases, "rows": live.rows(run_id=run.pk, events=events)}
+
+
+_SHOWS: dict[str, Callable[[HttpRequest, Run], dict[str, Any]]] = {
+    "trace": _trace,
+    "evidence": _evidence,
+    "approvals": _approvals,
+    "operations": _operations,
+    "audit": _audit,
+    "file": _file,
+}
+
+
+def _counts(run: Run) -> dict[str, int]:
+    return {
+        "evidence": Evidence.objects.filter(run=run).count(),
+        "approvals": ApprovalRequest.objects.filter(run=run).count(),
+        "operations": Operation.objects.filter(run=run).count(),
+        "audit": run.event_seq,
+    }
+
+
+def _page(
+    request: HttpRequest, run: Run, *, tab: str, form: CancelForm, dialog: bool, status: int = 200
+) -> HttpResponse:
+    counts = _counts(run)
+    context = {
+        **live.head(run=run),
+        **_SHOWS[tab](request, run),
+        "section": "runs",
+        "tab": tab,
+        "tabs": [(key, word, counts.get(key)) for key, word in TABS],
+        "form": form,
+        "dialog": dialog,
+        "may_cancel": request.user.has_perm("runs.operate_run") and not run.is_over and not run.cancel_requested_at,
+    }
+    return render(request, "runs/run.html", context, status=status)
+
+
+@require_GET
+@needs("runs.view_run")
+def run_page(request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
+    tab = request.GET.get("tab", "trace")
+    run = _found(run_id)
+    form, dialog = CancelForm(), "cancel" in request.GET
+    return _page(request, run, tab=tab if tab in _SHOWS else "trace", form=form, dialog=dialog)
+
+
+@require_GET
+@needs("runs.view_run")
+def run_live(request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
+    """What the web socket would send, for browsers without one; 204 when there is nothing new."""
+    part = live.fragment(run_id=run_id, after=whole_number(request.GET.get("after")) or 0)
+    if part is None:
+        raise Http404
+    return HttpResponse(part.html) if part.html else HttpResponse(status=204)
+
+
+@require_GET
+@needs("runs.view_run")
+def run_event(request: HttpRequest, run_id: uuid.UUID, seq: int) -> HttpResponse:
+    """One event in full, for the panel beside the trace."""
+    event = _event(run_id, seq)
+    if event is None:
+        raise Http404
+    run = _found(run_id)
+    context = {"event": event, "detail": detail.full(event=event), "run": run, "now": clock.now()}
+    return render(request, "runs/_detail.html", context)
+
+
+@require_GET
+@needs("runs.view_run")
+def run_record(request: HttpRequest, run_id: uuid.UUID) -> StreamingHttpResponse:
+    """The record as it is stored, one JSON text a line: number, canonical text, hash."""
+    run = _found(run_id)
+    found = Event.objects.filter(stream=queries.stream(run.pk)).order_by("seq").values_list("canonical", "hash")
+    lines = (f'{{"event":{canonical},"hash":"{digest}"}}\n' for canonical, digest in found.iterator())
+    response = StreamingHttpResponse(lines, content_type="application/x-ndjson")
+    response["Content-Disposition"] = f'attachment; filename="run-{run.pk}.jsonl"'
+    return response
+
+
+@require_POST
+@needs("runs.operate_run")
+def run_cancel(request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
+    run = _found(run_id)
+    if someone_else(request):
+        return refused(request, reason="This page was opened under another login, so nothing was cancelled.")
+    form = CancelForm(request.POST)
+    if not form.is_valid():
+        return _page(request, run, tab="trace", form=form, dialog=True, status=422)
+    principal = principals.of_user(user=request.user)
+    result = operate.cancel(run_id=run.pk, principal=principal, reason=form.cleaned_data["reason"])
+    if result.ok:
+        messages.success(request, "Cancel asked for. What is in flight is settled first; nothing else starts.")
+    else:
+        messages.error(request, say(result))
+    return redirect("run", run.pk)

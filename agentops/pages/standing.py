@@ -1,0 +1,94 @@
+"""Where a run stands: what it waits for, until when, and what has been done in the world by it."""
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from approvals.models import ApprovalRequest
+from approvals.models.request import RequestState
+from reconciliation.models import Case, Operation
+from reconciliation.models.case import CaseState
+from reconciliation.models.operation import OperationState
+from runs.models import Run
+from runs.models.run import RunState
+
+S = RunState
+UNSURE = (OperationState.UNKNOWN, OperationState.ACCEPTED, OperationState.SENDING)
+DONE = (OperationState.SUCCEEDED, OperationState.COMPENSATED)
+NOTHING = (OperationState.FAILED, OperationState.ABANDONED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deadline:
+    """`at` is when, `then` what happens at that time."""
+
+    word: str
+    at: dt.datetime
+    then: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """`waits` is empty while the run is at work; `done` are operations the other side has recorded, `unsure` those that
+    may have happened, `nothing` those proved not done or never sent."""
+
+    run: Run
+    waits: str
+    deadline: Deadline | None
+    request: ApprovalRequest | None
+    done: Sequence[Operation]
+    unsure: Sequence[Operation]
+    nothing: Sequence[Operation]
+    cases: Sequence[Case]
+
+
+def stand(*, run: Run) -> Standing:
+    """Three queries."""
+    open_states = [RequestState.OPEN, RequestState.APPROVED]
+    request = ApprovalRequest.objects.filter(run=run, state__in=open_states).order_by("-created_at").first()
+    operations = list(Operation.objects.filter(run=run).order_by("created_at"))
+    cases = list(Case.objects.filter(operation__run=run).exclude(state=CaseState.RESOLVED).select_related("claimed_by"))
+    return Standing(
+        run=run,
+        waits=_waits(run=run, request=request),
+        deadline=_deadline(run=run, request=request, operations=operations),
+        request=request,
+        done=[one for one in operations if one.state in DONE],
+        unsure=[one for one in operations if one.state in UNSURE],
+        nothing=[one for one in operations if one.state in NOTHING],
+        cases=cases,
+    )
+
+
+def _waits(*, run: Run, request: ApprovalRequest | None) -> str:
+    if run.is_over:
+        return ""
+    if run.state == S.AWAITING_APPROVAL and request is not None:
+        if request.state == RequestState.APPROVED:
+            return "Approved, waiting to run"
+        more = f", {request.quorum} people" if request.quorum > 1 else ""
+        return f"An answer from {request.group}{more}"
+    if run.state == S.NEEDS_PERSON:
+        return f"{run.owner} has it" if run.owner else "A person to take it over"
+    if run.state == S.OUTCOME_UNKNOWN:
+        return run.waits_for or "Certainty about what happened"
+    return run.waits_for if run.state in (S.WAITING, S.AWAITING_APPROVAL, S.EXECUTING) else ""
+
+
+def _deadline(*, run: Run, request: ApprovalRequest | None, operations: Sequence[Operation]) -> Deadline | None:
+    if run.is_over:
+        return None
+    if request is not None and request.state == RequestState.OPEN:
+        return Deadline(word="Answer until", at=request.respond_by, then="then it expires and a person gets the run")
+    if request is not None:
+        return Deadline(word="Approval good until", at=request.valid_until, then="then it no longer counts")
+    probes = [one.next_probe_at for one in operations if one.state in UNSURE and one.next_probe_at is not None]
+    if probes:
+        return Deadline(word="Asked again", at=min(probes), then="the other side is asked what it has recorded")
+    ready = [one for one in operations if one.state == OperationState.AUTHORISED]
+    tries = [one.next_attempt_at for one in ready if one.next_attempt_at is not None]
+    if tries:
+        return Deadline(word="Next attempt", at=min(tries), then="nothing has been done so far")
+    if run.state == S.WAITING and run.wake_at is not None:
+        return Deadline(word="Goes on", at=run.wake_at, then="it tries again by itself")
+    return None

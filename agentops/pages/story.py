@@ -1,0 +1,310 @@
+"""What an event of the record says to people: one line each, with its icon and colour. Pure; kinds it has never heard
+of are told plainly, so a new kind never breaks a page.
+
+Texts may come from outside: lines are bounded here and escaped by the templates; amounts are never shortened.
+"""
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from runs import times, words
+from runs.models.run import RunState
+from runs.money import Money, MoneyError
+
+LINE_LIMIT = 280  # letters of a text that may be long; the whole of it is in the event's detail
+GAP_FROM = 60.0  # seconds without an event that are worth a word
+
+Data = dict[str, Any]
+
+
+class EventLike(Protocol):
+    @property
+    def seq(self) -> int: ...
+    @property
+    def at(self) -> dt.datetime: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def data(self) -> Data: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """`lead` is the strong part, `text` goes on in the same line, `note` stands below; `inner` is drawn indented."""
+
+    icon: str
+    lead: str
+    text: str = ""
+    note: str = ""
+    tone: str = ""
+    inner: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A line of the event list; `gap` is how long nothing happened before it, in words, or empty."""
+
+    seq: int
+    at: dt.datetime
+    kind: str
+    said: Said
+    gap: str
+    data: Data
+
+
+def short(text: object, limit: int = LINE_LIMIT) -> str:
+    """One line of bounded length; says how long the whole is when it was cut."""
+    line = " ".join(str(text).split())
+    return line if len(line) <= limit else f"{line[:limit].rstrip()}… ({len(str(text)):,} letters in all)"
+
+
+def amount(data: Data) -> str:
+    """The event's amount for people, whole and never cut; empty when it has none."""
+    minor, currency = data.get("amount_minor"), data.get("currency")
+    if minor in (None, "") or not currency:
+        return ""
+    try:
+        return str(Money(int(minor), str(currency)))
+    except (MoneyError, ValueError, TypeError):
+        return f"{minor} {currency}"
+
+
+def tool_name(tool: object) -> str:
+    return short(words.tool(str(tool)), 80)
+
+
+def case_label(data: Data) -> str:
+    """`RC-12`, whether the event carries the label or the bare number."""
+    return short(f"RC-{str(data.get('case', '')).removeprefix('RC-')}", 20)
+
+
+def plain_kind(kind: str) -> str:
+    return short(kind.replace(".", " ").replace("_", " ").capitalize(), 80)
+
+
+def state_word(value: object) -> str:
+    """The step the run was in, finer than its chip says: `Gathering`, `Checking policy`, `Not confirmed`."""
+    return RunState(value).label if value in RunState.values else plain_kind(str(value))
+
+
+PROBE_WORDS = {
+    "found": ("exactly one record, as sent", "green"),
+    "different": ("one record, but not as sent", "amber"),
+    "several": ("more than one record", "amber"),
+    "absent": ("no record", "grey"),
+    "unreachable": ("no answer, which says nothing", "grey"),
+}
+ENDED = ("approved", "rejected", "expired", "superseded", "stale", "withdrawn", "revoked", "spent")
+POLICY_WORDS = {"allow": ("allows it", "green"), "ask": ("asks a person", "amber"), "deny": ("forbids it", "red")}
+
+
+def _rules(data: Data) -> str:
+    return "; ".join(short(rule.get("text", "")) for rule in data.get("rules", []) if isinstance(rule, dict))
+
+
+def _started(data: Data) -> Said:
+    return Said(
+        icon="play", lead="Run started", text=short(data.get("title", "")), note=short(data.get("workflow", ""))
+    )
+
+
+def _moved(data: Data) -> Said:
+    target = str(data.get("target", ""))
+    look = words.look(kind="run", state=target)
+    running = look.colour == "blue"
+    return Said(
+        icon="circle-dot" if running else look.icon,
+        lead=state_word(target),
+        text=short(data.get("why", "")),
+        tone="" if running else look.colour,
+    )
+
+
+def _read(data: Data) -> Said:
+    pieces = [piece for piece in data.get("pieces", []) if isinstance(piece, dict)]
+    names = ", ".join(
+        f"{short(p.get('title', p.get('kind', '')), 60)} v{short(p.get('version', ''), 20)}" for p in pieces
+    )
+    return Said(icon="eye", lead=f"Read {len(pieces)} source{'s' * (len(pieces) != 1)}", note=short(names))
+
+
+def _not_read(data: Data) -> Said:
+    return Said(
+        icon="plug",
+        lead=f"Could not read {short(data.get('source', 'a source'), 80)}",
+        text=short(data.get("detail", "")),
+        tone="amber",
+    )
+
+
+def _asked(data: Data) -> Said:
+    return Said(icon="bot", lead="Agent asked", text=short(data.get("model", ""), 80))
+
+
+def _answered(data: Data) -> Said:
+    if data.get("refusal_code"):
+        return Said(icon="bot", lead="Answer refused", text=short(data.get("refusal", "")), tone="red")
+    return Said(icon="bot", lead="Agent answered", text=short(str(data.get("kind", "")).replace("_", " "), 80))
+
+
+def _proposed(data: Data) -> Said:
+    return Said(
+        icon="file-pen",
+        lead=f"Proposed: {tool_name(data.get('tool'))} {amount(data)}".rstrip(),
+        note=str(data.get("identity", ""))[:200],
+    )
+
+
+def _checked(data: Data) -> Said:
+    verdict, tone = POLICY_WORDS.get(str(data.get("effect")), ("answered", "grey"))
+    return Said(
+        icon="scale", lead=f"Policy {verdict}", text=_rules(data), note=short(data.get("policy", "")), tone=tone
+    )
+
+
+def _opened(data: Data) -> Said:
+    return Said(
+        icon="hand",
+        lead=f"Asked {short(data.get('group', 'people'), 80)}",
+        text=short(data.get("ask", "")),
+        tone="amber",
+    )
+
+
+def _voted(data: Data) -> Said:
+    choice = {"approve": "Yes", "reject": "No"}.get(str(data.get("choice", "")), "Vote")
+    return Said(icon="vote", lead=f"{choice} from {short(data.get('by', ''), 80)}", text=short(data.get("comment", "")))
+
+
+def _not_counted(data: Data) -> Said:
+    return Said(
+        icon="ban",
+        lead="Vote refused",
+        text=f"{short(data.get('by', ''), 80)} ({short(str(data.get('code', '')).replace('_', ' '), 60)})",
+    )
+
+
+def _request_ended(state: str) -> Callable[[Data], Said]:
+    look = words.look(kind="request", state=state)
+
+    def told(data: Data) -> Said:
+        by = f"by {short(data['by'], 80)}" if data.get("by") else short(data.get("why", ""))
+        return Said(icon=look.icon, lead=look.word, text=by, note=short(data.get("comment", "")), tone=look.colour)
+
+    return told
+
+
+def _operation(data: Data) -> Said:
+    money = amount(data)
+    return Said(
+        icon="credit-card" if money else "send",
+        lead=f"Operation: {tool_name(data.get('tool'))} {money}".rstrip(),
+        note=str(data.get("identity", ""))[:200],
+    )
+
+
+def _attempt(data: Data) -> Said:
+    return Said(icon="send", lead=f"Attempt {data.get('number', '')}", text="sending", tone="blue", inner=True)
+
+
+def _attempt_closed(data: Data) -> Said:
+    look = words.look(kind="attempt", state=str(data.get("result", "")))
+    return Said(
+        icon=look.icon,
+        lead=f"Attempt {data.get('number', '')}: {short(look.word.lower(), 60)}",
+        note=short(data.get("detail", "")),
+        tone=look.colour,
+        inner=True,
+    )
+
+
+def _operation_moved(data: Data) -> Said:
+    look = words.look(kind="operation", state=str(data.get("target", "")))
+    return Said(
+        icon=look.icon,
+        lead=f"Operation: {short(look.word.lower(), 60)}",
+        text=short(data.get("why", "")),
+        tone=look.colour,
+        inner=True,
+    )
+
+
+def _probed(data: Data) -> Said:
+    found, tone = PROBE_WORDS.get(str(data.get("finding")), (short(data.get("finding", "asked"), 60), "grey"))
+    final = "" if data.get("conclusive") else "not conclusive"
+    return Said(
+        icon="radar", lead=f"Looked up: {found}", text=final, note=short(data.get("summary", "")), tone=tone, inner=True
+    )
+
+
+def _case(lead: str, tone: str) -> Callable[[Data], Said]:
+    def told(data: Data) -> Said:
+        label = case_label(data)
+        what = data.get("verdict") or data.get("case_kind") or ""
+        text = short(str(what).replace("_", " "), 60)
+        return Said(icon="life-buoy", lead=f"Case {label} {lead}".replace("  ", " "), text=text, tone=tone, inner=True)
+
+    return told
+
+
+def _cancelled(data: Data) -> Said:
+    return Said(
+        icon="circle-slash",
+        lead=f"Cancel asked for by {short(data.get('by', 'a person'), 80)}",
+        text=short(data.get("reason", "")),
+        tone="slate",
+    )
+
+
+_TOLD: dict[str, Callable[[Data], Said]] = {
+    "run.started": _started,
+    "run.state": _moved,
+    "evidence.read": _read,
+    "evidence.failed": _not_read,
+    "model.asked": _asked,
+    "model.answered": _answered,
+    "proposal.made": _proposed,
+    "policy.checked": _checked,
+    "request.opened": _opened,
+    "request.vote": _voted,
+    "request.refused": _not_counted,
+    **{f"request.{state}": _request_ended(state) for state in ENDED},
+    "operation.created": _operation,
+    "operation.state": _operation_moved,
+    "attempt.opened": _attempt,
+    "attempt.closed": _attempt_closed,
+    "probe.made": _probed,
+    "case.opened": _case("opened", "violet"),
+    "case.claimed": _case("claimed", "violet"),
+    "case.released": _case("given back", ""),
+    "case.resolved": _case("settled", "green"),
+    "run.cancel_requested": _cancelled,
+    "run.claimed_by_person": lambda data: Said(
+        icon="hand", lead=f"Taken over by {short(data.get('by', 'a person'), 80)}", tone="amber"
+    ),
+    "probe.requested": lambda data: Said(icon="radar", lead="Asked to look it up now", inner=True),
+    "run.released_by_person": lambda data: Said(icon="hand", lead="Given back to the list"),
+    "run.note": lambda data: Said(
+        icon="message-square", lead="Note", text=short(data.get("text", data.get("why", "")))
+    ),
+}
+
+
+def tell(event: EventLike) -> Said:
+    """The event in words."""
+    known = _TOLD.get(event.kind)
+    if known is not None:
+        return known(event.data)
+    facts = "; ".join(f"{plain_kind(str(key))}: {short(value, 80)}" for key, value in event.data.items())
+    return Said(icon="circle-dot", lead=plain_kind(event.kind), text=short(facts))
+
+
+def rows(*, events: Iterable[EventLike], after: dt.datetime | None = None) -> Iterator[Row]:
+    """Lines for events in order; `after` is the time of the event before the first of them, if there is one."""
+    for event in events:
+        idle = (event.at - after).total_seconds() if after else 0.0
+        gap = times.spell(seconds=idle) if idle >= GAP_FROM else ""
+        yield Row(seq=event.seq, at=event.at, kind=event.kind, said=tell(event), gap=gap, data=event.data)
+        after = event.at

@@ -1,0 +1,111 @@
+"""The relay: finds what is due in the database and hints at it to the broker. Its own loop, outside Celery.
+
+Any number may run; an advisory lock on a connection of its own picks the busy one, and the others wait for it. It is
+woken by NOTIFY where somebody waits and polls otherwise. If the broker is down it keeps trying; nothing is lost.
+"""
+
+import logging
+import time
+import uuid
+
+import psycopg
+from django.db import DatabaseError, connection
+from kombu.exceptions import OperationalError
+
+from agentops.events import process_events
+from agentops.tasks import advance
+from reconciliation.services import processes
+from runs.services.runs import RELAY_CHANNEL
+
+log = logging.getLogger(__name__)
+LOCK = 7_305_511_223  # any number, the same for every relay of one database
+BATCH = 200
+POLL_SECONDS = 1.0
+HINT_AGAIN_SECONDS = 20.0  # a hint that brought nothing may have been lost
+HOUSEKEEPING_SECONDS = 2.0
+
+_DUE = """
+SELECT id FROM runs_run WHERE finished_at IS NULL AND wake_at <= clock_timestamp()
+   AND (lease_until IS NULL OR lease_until < clock_timestamp())
+ ORDER BY wake_at LIMIT %s
+"""
+
+
+class Relay:
+    def __init__(self) -> None:
+        self.hinted: dict[uuid.UUID, float] = {}
+        self.broker_down_since: float | None = None
+        self.housekept = 0.0
+
+    def run_once(self) -> int:
+        """Everything that is due now; returns how many hints were sent."""
+        process_events(limit=BATCH)
+        if time.monotonic() - self.housekept > HOUSEKEEPING_SECONDS:
+            processes.record_ended()
+            self.housekept = time.monotonic()
+        with connection.cursor() as cursor:
+            cursor.execute(_DUE, [BATCH])
+            due = [row[0] for row in cursor.fetchall()]
+        now = time.monotonic()
+        self.hinted = {one: at for one, at in self.hinted.items() if one in due and now - at < HINT_AGAIN_SECONDS}
+        sent = 0
+        for run_id in due:
+            if run_id not in self.hinted and self._hint(run_id):
+                self.hinted[run_id] = now
+                sent += 1
+        return sent
+
+    def _hint(self, run_id: uuid.UUID) -> bool:
+        """Tell the broker; False when it could not be told, which is only a delay."""
+        if self.broker_down_since is not None and time.monotonic() - self.broker_down_since < 1:
+            return False
+        try:
+            advance.apply_async(args=[str(run_id)], retry=False)
+        except (OperationalError, OSError) as problem:
+            if self.broker_down_since is None:
+                log.warning("the broker cannot be reached, runs wait in the database: %s", problem)
+            self.broker_down_since = time.monotonic()
+            return False
+        if self.broker_down_since is not None:
+            log.info("the broker answers again")
+        self.broker_down_since = None
+        return True
+
+
+def own_connection() -> psycopg.Connection:
+    """A connection outside every pool: its session holds the lock and listens."""
+    parameters = connection.get_connection_params()
+    parameters.pop("pool", None)
+    kept = {key: parameters[key] for key in ("dbname", "user", "password", "host", "port") if parameters.get(key)}
+    return psycopg.connect(**kept, autocommit=True)
+
+
+def run_forever(*, stop: "list[bool]") -> None:
+    """Loop until `stop` is filled (by a signal handler). Lost connections are made anew."""
+    relay = Relay()
+    while not stop:
+        try:
+            with own_connection() as session:
+                _serve(relay, session, stop)
+        except (psycopg.Error, DatabaseError) as problem:
+            log.warning("the database cannot be reached, trying again: %s", problem)
+            connection.close()
+            time.sleep(1)
+
+
+def _serve(relay: Relay, session: psycopg.Connection, stop: "list[bool]") -> None:
+    waiting = False
+    while not stop:
+        row = session.execute("SELECT pg_try_advisory_lock(%s)", [LOCK]).fetchone()
+        if row is not None and row[0]:
+            break
+        if not waiting:
+            log.info("another relay is at work; this one stands by")
+            waiting = True
+        time.sleep(POLL_SECONDS)
+    session.execute(f"LISTEN {RELAY_CHANNEL}")
+    log.info("relay at work")
+    while not stop:
+        relay.run_once()
+        for _ in session.notifies(timeout=POLL_SECONDS, stop_after=1):
+            pass

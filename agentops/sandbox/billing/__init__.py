@@ -1,0 +1,1 @@
+"""Billing in the shape of Stripe's API, as far as credits on invoices need it."""

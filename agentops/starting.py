@@ -1,0 +1,52 @@
+"""Starting a run of a workflow: validate its input, fix its principals, make it once."""
+
+from typing import Any
+
+from pydantic import ValidationError
+
+from agentops.workflows.registry import workflow
+from runs.models import Principal
+from runs.services import principals
+from runs.services.runs import Started, start
+
+
+class BadInput(Exception):
+    """The input is not what the workflow takes; `faults` is a list of {"field", "message"}."""
+
+    def __init__(self, faults: list[dict[str, str]]) -> None:
+        super().__init__("; ".join(f"{one['field']}: {one['message']}" for one in faults))
+        self.faults = faults
+
+
+def start_workflow(*, name: str, data: Any, initiator: Principal, start_key: str = "") -> Started:
+    """Start the newest version of the workflow `name`. Without a key of the starter's own, the workflow's natural one
+    is used, so the same ticket is one run.
+
+    Raises UnknownWorkflow, BadInput, StartConflict.
+    """
+    found = workflow(name)
+    try:
+        checked = found.Input.model_validate(data).plain_dict()
+    except ValidationError as problem:
+        raise BadInput(
+            [
+                {"field": ".".join(str(part) for part in one["loc"]) or "input", "message": one["msg"]}
+                for one in problem.errors()
+            ]
+        ) from None
+    subject = found.subject(data=checked)
+    kind = Principal.Kind.AGENT if found.choices else Principal.Kind.WORKFLOW
+    return start(
+        workflow=found.name,
+        workflow_version=found.version,
+        title=subject.title,
+        subject=subject.subject,
+        data=checked,
+        start_key=start_key or f"{found.name}:{found.start_key(data=checked)}",
+        capabilities=list(found.tools),
+        initiator=initiator,
+        run_as=principals.find_or_make(
+            kind=Principal.Kind.SERVICE, key=f"service:{found.name}", label=f"{found.title} service"
+        ),
+        agent=principals.find_or_make(kind=kind, key=f"{kind}:{found.name}", label=f"{found.title} agent"),
+    )

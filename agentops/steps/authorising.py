@@ -1,0 +1,189 @@
+"""Asking the policy, and people where the policy says so. The run parks while they think."""
+
+import datetime as dt
+
+from django.db.models import Q
+
+from agentops.steps.base import Next, Step, committing, hand_over, out_of_date, park
+from agentops.steps.deciding import refuse
+from agentops.steps.gathering import read_facts
+from agentops.workflows.base import Refused
+from approvals.binding import binding_digest
+from approvals.evaluation import Verdict, evaluate
+from approvals.models import Allowance, ApprovalRequest, PolicyVersion
+from approvals.models.request import RequestState
+from approvals.queries import newest_binding
+from approvals.services import policies, requests
+from reconciliation.models import Operation
+from runs import clock, keeping, record, transitions
+from runs.models import Evidence, Proposal, Run
+from runs.models.run import RunState
+
+AUTOMATIC_VALID_FOR = dt.timedelta(hours=1)
+
+
+def current_proposal(run: Run) -> Proposal:
+    """The action in hand: always the newest."""
+    return run.proposals.select_related("proposer", "model_call").latest("number")
+
+
+def binding_of(proposal: Proposal, facts: dict[str, Evidence]) -> str:
+    """The binding of a fresh proposal, from the very evidence it rests on."""
+    wanted = set(proposal.rests_on)
+    pieces = [one for one in facts.values() if str(one.pk) in wanted]
+    if len(pieces) != len(wanted):
+        raise ValueError("a proposal rests on facts that are not in hand")
+    return binding_digest(
+        action_digest=proposal.action_digest,
+        facts=[(one.kind, one.locator, one.version, one.bound_digest) for one in pieces],
+    )
+
+
+def authorise(step: Step) -> Next:
+    with committing(step.lease, "run.authorised") as run:
+        proposal = current_proposal(run)
+        facts = {one.kind: one for one in run.evidence.filter(pk__in=proposal.rests_on)}
+        every = {**keeping.newest_facts(run=run), **facts}
+        version = policies.governing(tool=proposal.tool, lock=True)
+        if version is None:
+            return _denied(step, run, proposal, f"no policy governs {proposal.tool}, so it is not allowed")
+        variables = step.workflow.variables(action=proposal.action(), facts=every)
+        verdict = evaluate(document=version.rules, variables=variables)
+        record.append(
+            run=run,
+            kind="policy.checked",
+            actor=step.actor,
+            tool=proposal.tool,
+            effect=verdict.effect,
+            policy=str(version),
+            rules=verdict.rules,
+            reason=verdict.text,
+            proposal=str(proposal.pk),
+        )
+        problem = _problem(run, proposal, verdict)
+        if problem:
+            return _denied(step, run, proposal, problem)
+        digest = binding_of(proposal, every)
+        if verdict.effect == "allow":
+            requests.policy_decision(
+                run=run,
+                proposal=proposal,
+                version=version,
+                verdict=verdict,
+                binding_digest=digest,
+                valid_for=AUTOMATIC_VALID_FOR,
+                actor=step.actor,
+            )
+            transitions.move(run=run, to=RunState.EXECUTING, actor=step.actor, why=f"automatic, by {version}")
+            return Next.GO_ON
+        request = _ask(step, run, proposal, version, verdict, digest, every)
+        transitions.move(run=run, to=RunState.AWAITING_APPROVAL, actor=step.actor, why=request.ask)
+        return park(run, until=request.respond_by, waits_for=_waits_for(request))
+
+
+def _waits_for(request: ApprovalRequest) -> str:
+    people = "a member" if request.quorum == 1 else f"{request.quorum} members"
+    return f"{people} of {request.group} to decide"
+
+
+def _problem(run: Run, proposal: Proposal, verdict: Verdict) -> str:
+    """Why this cannot be allowed now, or nothing. Checked again at sending; here so that nobody is asked in vain."""
+    if verdict.effect == "deny":
+        return verdict.text
+    if proposal.tool not in run.capabilities:
+        return f"this run was not granted {proposal.tool}"
+    taken = Operation.objects.filter(business_key=proposal.business_key).exclude(state__in=["failed", "abandoned"])
+    if other := taken.select_related("run").first():
+        return f"there is already one for this ({other.business_key}), by the run “{other.run.title}”"
+    for total in verdict.totals:
+        row = Allowance.objects.filter(pk=total.key).first()
+        used = row.reserved_minor + row.settled_minor if row else 0
+        if used + total.amount_minor > total.limit_minor:
+            return f"{total.label} would be exceeded"
+    return ""
+
+
+def _denied(step: Step, run: Run, proposal: Proposal, reason: str) -> Next:
+    """The agent hears why and may choose again; what a workflow proposed by itself is simply not allowed."""
+    if proposal.model_call_id is not None:
+        return refuse(step, run, Refused(code="denied", reason=reason))
+    transitions.move(run=run, to=RunState.REJECTED, actor=step.actor, why=reason, outcome=f"Not allowed: {reason}")
+    return Next.PARK
+
+
+def _ask(
+    step: Step,
+    run: Run,
+    proposal: Proposal,
+    version: PolicyVersion,
+    verdict: Verdict,
+    digest: str,
+    facts: dict[str, Evidence],
+) -> ApprovalRequest:
+    card = step.workflow.card(action=proposal.action(), facts=facts)
+    rows = [{"key": one.key, "label": one.label, "value": one.value} for one in card.rows]
+    rows.append({"key": "policy", "label": "Policy", "value": str(version)})
+    rows += [{"key": f"rule:{one['id']}", "label": "Rule", "value": one["text"]} for one in verdict.rules]
+    gone = [RequestState.SUPERSEDED, RequestState.STALE, RequestState.REVOKED, RequestState.EXPIRED]
+    before = ApprovalRequest.objects.filter(
+        Q(superseded_by__isnull=True), run=run, proposal__step=proposal.step, state__in=gone
+    )
+    return requests.open_request(
+        run=run,
+        proposal=proposal,
+        version=version,
+        verdict=verdict,
+        binding_digest=digest,
+        rows=rows,
+        ask=card.ask,
+        supersedes=before.order_by("-created_at").first(),
+        actor=step.actor,
+    )
+
+
+def await_approval(step: Step) -> Next:
+    """Look whether it is decided; read the facts again where somebody wants to know; else park."""
+    request = ApprovalRequest.objects.filter(run=step.run).latest("created_at")
+    if step.run.facts_wanted_at and request.state == RequestState.OPEN:
+        facts = read_facts(step, resume_to=RunState.GATHERING)
+        if isinstance(facts, Next):
+            return facts
+    with committing(step.lease, "run.advanced") as run:
+        request = ApprovalRequest.objects.select_for_update(of=("self",)).filter(run=run).latest("created_at")
+        if request.state == RequestState.OPEN:
+            return _still_open(step, run, request)
+        if request.state == RequestState.APPROVED:
+            transitions.move(run=run, to=RunState.EXECUTING, actor=step.actor, why="approved")
+            return Next.GO_ON
+        if request.state == RequestState.REJECTED:
+            reason = request.close_reason or "rejected"
+            if step.workflow.asks_again_when_rejected and request.proposal.model_call_id:
+                transitions.move(
+                    run=run, to=RunState.DECIDING, actor=step.actor, why=reason, refusals=[*run.refusals, reason]
+                )
+                return Next.GO_ON
+            transitions.move(run=run, to=RunState.REJECTED, actor=step.actor, why=reason, outcome=reason)
+            return Next.PARK
+        if request.state == RequestState.EXPIRED:
+            return _expired(step, run, request)
+        return out_of_date(run, why=request.close_reason or "the request went out of date", actor=step.actor)
+
+
+def _still_open(step: Step, run: Run, request: ApprovalRequest) -> Next:
+    proposal = current_proposal(run)
+    if clock.now() >= request.respond_by:
+        requests.close_open(run=run, to=RequestState.EXPIRED, why="nobody answered in time", actor=step.actor)
+        return _expired(step, run, request)
+    if newest_binding(run=run, proposal=proposal) != request.binding_digest:
+        why = "a fact it rests on has changed"
+        requests.close_open(run=run, to=RequestState.SUPERSEDED, why=why, actor=step.actor)
+        return out_of_date(run, why=why, actor=step.actor)
+    if run.facts_wanted_at:  # wanted once more since they were read
+        return Next.GO_ON
+    return park(run, until=request.respond_by, waits_for=_waits_for(request))
+
+
+def _expired(step: Step, run: Run, request: ApprovalRequest) -> Next:
+    reason = f"nobody answered “{request.ask}” in time; nothing was sent"
+    hand_over(run, code="approval_expired", reason=reason, actor=step.actor)
+    return Next.PARK

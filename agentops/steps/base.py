@@ -1,0 +1,115 @@
+"""What every step has in hand, and the one way it commits."""
+
+import datetime as dt
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum
+
+from django.conf import settings
+from django.db import transaction
+
+from agentops import hints
+from agentops.workflows.base import Done, Workflow
+from approvals.models import ApprovalRequest
+from approvals.models.request import RequestState
+from approvals.services import requests
+from reconciliation.models import Operation
+from reconciliation.models.operation import OperationState
+from runs import faultpoints, leases, transitions
+from runs.models import Principal, Run
+from runs.models.run import RunState
+
+MAX_OUT_OF_DATE = 3
+MAX_REFUSED = 3
+
+
+class Next(Enum):
+    GO_ON = "go on"
+    PARK = "park"  # the lease has been given back
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """`run` is a snapshot read without a lock; a step that writes locks the row again and trusts only that."""
+
+    lease: leases.Lease
+    run: Run
+    workflow: Workflow
+    actor: Principal
+
+
+@contextmanager
+def committing(lease: leases.Lease, point: str) -> Iterator[Run]:
+    """One durable transaction that holds the run under its lease. Raises LeaseLost, with nothing written."""
+    with transaction.atomic(durable=True):
+        run = leases.hold(lease=lease, seconds=settings.LEASE_SECONDS)
+        yield run
+        faultpoints.reach(f"{point}.before")
+        seq = run.event_seq
+    faultpoints.reach(f"{point}.after")
+    hints.publish(run_id=lease.run_id, seq=seq)
+
+
+def park(run: Run, *, until: dt.datetime | None, waits_for: str) -> Next:
+    """Let go of the locked run until `until`, or until somebody wakes it. The caller has looked, under this lock, that
+    nothing it waits for has happened."""
+    run.wake_at, run.waits_for = until, waits_for[:300]
+    run.lease_until, run.lease_holder = None, ""
+    run.save(update_fields=["wake_at", "waits_for", "lease_until", "lease_holder"])
+    return Next.PARK
+
+
+def hand_over(run: Run, *, code: str, reason: str, actor: Principal) -> None:
+    """A person goes on with the locked run; no worker holds it, and no decision about it stands meanwhile."""
+    close_requests(run, why=reason, actor=actor)
+    if run.state == RunState.QUEUED:
+        transitions.move(run=run, to=RunState.GATHERING, actor=actor)
+    elif run.state == RunState.WAITING:
+        transitions.move(run=run, to=RunState(run.resume_to), actor=actor)
+    transitions.move(
+        run=run,
+        to=RunState.NEEDS_PERSON,
+        actor=actor,
+        why=reason,
+        person_code=code,
+        person_reason=reason,
+        waits_for="a person to go on",
+        wake_at=None,
+        lease_until=None,
+        lease_holder="",
+    )
+
+
+def close_requests(run: Run, *, why: str, actor: Principal) -> None:
+    """Nothing of the locked run is asked any more, and no unused approval is left behind."""
+    requests.close_open(run=run, to=RequestState.WITHDRAWN, why=why, actor=actor)
+    for request in ApprovalRequest.objects.select_for_update(of=("self",)).filter(run=run, state=RequestState.APPROVED):
+        requests.close_approved(request=request, to=RequestState.REVOKED, why=why, actor=actor, run=run)
+
+
+def out_of_date(run: Run, *, why: str, actor: Principal) -> Next:
+    """The facts moved: read them again, a bounded number of times."""
+    if run.times_out_of_date >= MAX_OUT_OF_DATE:
+        reason = f"the facts kept changing ({run.times_out_of_date} times); last: {why}"
+        hand_over(run, code="keeps_changing", reason=reason, actor=actor)
+        return Next.PARK
+    transitions.move(
+        run=run, to=RunState.GATHERING, actor=actor, why=why, times_out_of_date=run.times_out_of_date + 1
+    )  # fmt: skip
+    return Next.GO_ON
+
+
+def done_so_far(run: Run) -> list[Done]:
+    """The run's actions that the other side has recorded, oldest first."""
+    found = Operation.objects.filter(run=run, state=OperationState.SUCCEEDED).select_related("proposal")
+    return [
+        Done(
+            step=one.proposal.step,
+            tool=one.tool,
+            effect=one.effect,
+            reference=one.external_reference or "",
+            at=one.settled_at or one.created_at,
+        )
+        for one in found.order_by("created_at")
+    ]

@@ -1,0 +1,209 @@
+"""Carrying an action out: facts afresh, checks and rows under lock, the call, what is known. One attempt a step."""
+
+import time
+from dataclasses import asdict
+
+from django.conf import settings
+
+from agentops.steps.authorising import current_proposal
+from agentops.steps.base import Next, Step, committing, done_so_far, hand_over, out_of_date, park
+from agentops.steps.gathering import go_on, read_facts
+from approvals.queries import newest_binding
+from reconciliation import moves
+from reconciliation.classification import Resend, Result
+from reconciliation.models import Operation
+from reconciliation.models.operation import OperationState
+from reconciliation.services import execute, processes, settle
+from reconciliation.services.settle import Answer
+from runs import clock, faultpoints, keeping, transitions
+from runs.models import Proposal
+from runs.models.run import RunState
+from runs.tools.base import Ambiguous, NotSent, Overloaded, Refused, Tool
+from runs.tools.registry import tool
+
+S = OperationState
+VOID_READ_AGAIN = frozenset({"out_of_date", "rights_lost", "not_approved", "policy_changed", "contract_changed"})
+TRY_AGAIN_CODES = frozenset({"precondition_failed", "absent"})  # proved undone, and worth proposing afresh
+
+
+def carry_out(step: Step) -> Next:
+    proposal = current_proposal(step.run)
+    operation = Operation.objects.filter(proposal=proposal).first()
+    if operation is None or operation.state == S.AUTHORISED:
+        return _send_or_wait(step, proposal, operation)
+    if operation.state == S.SENDING:
+        processes.record_ended()
+        settle.close_dead_attempt(operation_id=operation.pk, claimer=processes.current(), actor=step.actor)
+        return Next.GO_ON
+    if operation.state in (S.UNKNOWN, S.ACCEPTED):
+        return _lose_track(step, operation)
+    if operation.state == S.SUCCEEDED:
+        return _after_success(step, operation)
+    return _after_failure(step, operation)
+
+
+def _send_or_wait(step: Step, proposal: Proposal, operation: Operation | None) -> Next:
+    connector = tool(proposal.tool)
+    if operation is not None and operation.attempts_made >= connector.contract.max_attempts:
+        return _give_up(step, operation)
+    if operation is not None and operation.next_attempt_at is not None and operation.next_attempt_at > clock.now():
+        with committing(step.lease, "run.advanced") as run:
+            transitions.move(
+                run=run,
+                to=RunState.WAITING,
+                actor=step.actor,
+                resume_to=RunState.EXECUTING,
+                waits_for=f"the next try at {connector.contract.system}",
+                wake_at=operation.next_attempt_at,
+                lease_until=None,
+                lease_holder="",
+            )
+        return Next.PARK
+    return attempt(step, proposal, connector, resend=Resend.NO)
+
+
+def attempt(step: Step, proposal: Proposal, connector: Tool, *, resend: Resend) -> Next:
+    """Phases 0 to 3 of one attempt."""
+    resume_to = RunState.EXECUTING
+    facts = read_facts(step, resume_to=resume_to)
+    if isinstance(facts, Next):
+        return facts
+    opened = execute.open_attempt(
+        lease=step.lease,
+        lease_seconds=settings.LEASE_SECONDS,
+        proposal_id=proposal.pk,
+        contract=connector.contract,
+        facts=execute.Facts(
+            binding_digest=newest_binding(run=step.run, proposal=proposal) or "",
+            read_at=min(one.retrieved_at for one in facts.values()),
+            fresh_for=settings.FACT_FRESH,
+            variables=step.workflow.variables(action=proposal.action(), facts=facts),
+        ),
+        sender=processes.current(),
+        actor=step.actor,
+        resend=resend,
+    )
+    faultpoints.reach("attempt.opened.after")
+    if isinstance(opened, execute.Void):
+        return _void(step, opened, unknown=resend != Resend.NO)
+    if isinstance(opened, execute.Held):
+        return _held(step, opened)
+    answer = call(connector, opened, began=time.monotonic())
+    faultpoints.reach("attempt.called")
+    settle.record_answer(
+        attempt_id=opened.attempt.pk, answer=answer, contract=connector.contract, actor=step.actor
+    )  # fmt: skip
+    faultpoints.reach("attempt.recorded.after")
+    return Next.GO_ON
+
+
+def call(connector: Tool, opened: execute.Opened, *, began: float) -> Answer:
+    """Phase 2: make the call if there is still time, and say what is known. Anything unforeseen is ambiguous."""
+    made = opened.attempt
+    allowed = (made.send_before - made.opened_at).total_seconds()
+    if time.monotonic() - began > allowed:
+        return Answer(result=Result.NOT_SENT, detail="this worker was too slow to begin the call in time")
+    operation = opened.operation
+    try:
+        found = connector.send(effect=operation.effect, identity=operation.identity, wire_key=made.wire_key)
+    except NotSent as known:
+        return Answer(result=Result.NOT_SENT, detail=known.detail, raw=known.raw)
+    except Refused as known:
+        return Answer(result=Result.REFUSED, detail=known.detail, code=known.code, raw=known.raw)
+    except Overloaded as known:
+        return Answer(
+            result=Result.OVERLOADED, detail=known.detail, retry_after=known.retry_after, raw=known.raw
+        )  # fmt: skip
+    except Ambiguous as known:
+        return Answer(result=Result.AMBIGUOUS, detail=known.detail, raw=known.raw)
+    except Exception as unforeseen:  # noqa: BLE001  # bytes may be out: whatever went wrong, it may have happened
+        return Answer(result=Result.AMBIGUOUS, detail=f"the call broke off: {type(unforeseen).__name__}: {unforeseen}")
+    as_sent = "as sent" if not found.mismatch else "but not as sent"
+    return Answer(
+        result=Result.DONE,
+        detail=f"{operation.system} answered with {found.reference}, {as_sent}",
+        record=found,
+        raw=asdict(found)["raw"],
+    )
+
+
+def _held(step: Step, held: execute.Held) -> Next:
+    """Nothing changes; it is tried again in a moment."""
+    with committing(step.lease, "run.advanced") as run:
+        until = clock.now() + settings.HELD_RETRY
+        if run.state == RunState.EXECUTING:
+            transitions.move(
+                run=run,
+                to=RunState.WAITING,
+                actor=step.actor,
+                why=held.detail,
+                resume_to=RunState.EXECUTING,
+                waits_for=held.detail,
+                wake_at=until,
+                lease_until=None,
+                lease_holder="",
+            )
+            return Next.PARK
+        return park(run, until=until, waits_for=held.detail)
+
+
+def _void(step: Step, void: execute.Void, *, unknown: bool) -> Next:
+    """The decision no longer counts. While the outcome is unknown nothing else begins: the asking goes on."""
+    with committing(step.lease, "run.advanced") as run:
+        if unknown:
+            return park(
+                run, until=clock.now() + settings.HELD_RETRY, waits_for=f"certainty; it stays unsent: {void.detail}"
+            )
+        if void.code == "cancelled":
+            return Next.GO_ON
+        if void.code in VOID_READ_AGAIN:
+            return out_of_date(run, why=void.detail, actor=step.actor)
+        code = "approval_expired" if void.code == "expired" else void.code
+        hand_over(run, code=code, reason=f"{void.detail}; nothing was sent", actor=step.actor)
+        return Next.PARK
+
+
+def _lose_track(step: Step, operation: Operation) -> Next:
+    with committing(step.lease, "run.advanced") as run:
+        transitions.move(
+            run=run,
+            to=RunState.OUTCOME_UNKNOWN,
+            actor=step.actor,
+            why=f"the outcome at {operation.system} is not known",
+            waits_for=f"{operation.system} to confirm",
+            wake_at=operation.next_probe_at or clock.now(),
+        )
+    return Next.GO_ON
+
+
+def _after_success(step: Step, operation: Operation) -> Next:
+    """Recorded by the other side: what comes next?"""
+    facts = keeping.newest_facts(run=step.run)
+    follow = step.workflow.follow(data=step.run.input, facts=facts, done=done_so_far(step.run))
+    with committing(step.lease, "run.advanced") as run:
+        run.times_out_of_date = 0
+        run.save(update_fields=["times_out_of_date"])
+        if (operation.actual or {}).get("actual_minor"):
+            reason = f"{operation.external_reference} was recorded with other values than were sent"
+            hand_over(run, code="recorded_differently", reason=reason, actor=step.actor)
+            return Next.PARK
+        return go_on(run, follow=follow, facts=facts, step=step)
+
+
+def _after_failure(step: Step, operation: Operation) -> Next:
+    """Proved not done, or never sent. What can be proposed afresh is; the rest is a person's."""
+    with committing(step.lease, "run.advanced") as run:
+        if operation.state == S.ABANDONED or operation.failure_code in TRY_AGAIN_CODES:
+            return out_of_date(run, why=operation.failure or "it was never sent", actor=step.actor)
+        reason = f"{operation.system} refused: {operation.failure}; nothing was done"
+        hand_over(run, code="refused_by_system", reason=reason, actor=step.actor)
+        return Next.PARK
+
+
+def _give_up(step: Step, operation: Operation) -> Next:
+    with committing(step.lease, "run.advanced") as run:
+        locked = Operation.objects.select_for_update(of=("self",)).get(pk=operation.pk)
+        reason = f"{operation.system} could not be reached in {operation.attempts_made} attempts; nothing was done"
+        moves.move(run=run, operation=locked, to=S.ABANDONED, actor=step.actor, why=reason)
+        hand_over(run, code="gave_up", reason=reason, actor=step.actor)
+        return Next.PARK

@@ -1,0 +1,121 @@
+"""Reading the facts, and what follows from them."""
+
+from django.conf import settings
+from runs.tools.registry import contract
+
+from agentops.steps.base import Next, Step, committing, done_so_far, hand_over
+from agentops.workflows.base import AskAgent, Complete, Draft, HandOver
+from runs import clock, keeping, record, retry, transitions
+from runs.models import Evidence, ModelCall, Principal, Proposal, Run
+from runs.models.run import RunState
+from runs.tools.base import NoSuchThing, Unreachable
+
+
+def begin(step: Step) -> Next:
+    with committing(step.lease, "run.advanced") as run:
+        transitions.move(run=run, to=RunState.GATHERING, actor=step.actor)
+    return Next.GO_ON
+
+
+def read_facts(step: Step, *, resume_to: RunState) -> dict[str, Evidence] | Next:
+    """Read everything the workflow asks for and store it as one reading, by kind. When a source is down the run waits
+    and goes on at `resume_to`; when a thing does not exist a person has it."""
+    asked_at = clock.now()
+    try:
+        readings = step.workflow.gather(data=step.run.input)
+    except Unreachable as problem:
+        return _wait_for_source(step, resume_to, str(problem))
+    except NoSuchThing as problem:
+        if step.run.state == RunState.OUTCOME_UNKNOWN:  # settling comes first; until then nobody takes it over
+            return _wait_for_source(step, resume_to, str(problem))
+        with committing(step.lease, "run.advanced") as run:
+            hand_over(run, code="not_found", reason=str(problem), actor=step.actor)
+        return Next.PARK
+    with committing(step.lease, "run.gathered") as run:
+        facts = keeping.keep_readings(run=run, readings=readings, retrieved_at=asked_at, actor=step.actor)
+        run.customer = step.workflow.customer(facts=facts)[:300]
+        run.tries_in_row = 0
+        if run.facts_wanted_at is not None and run.facts_wanted_at <= asked_at:
+            run.facts_wanted_at = None
+        run.save(update_fields=["customer", "tries_in_row", "facts_wanted_at"])
+    return facts
+
+
+def _wait_for_source(step: Step, resume_to: RunState, problem: str) -> Next:
+    with committing(step.lease, "run.advanced") as run:
+        tries = run.tries_in_row + 1
+        until = clock.now() + retry.backoff(attempt=tries, base=2, cap=120)
+        record.append(run=run, kind="evidence.failed", actor=step.actor, detail=problem, tries=tries)
+        run.tries_in_row = tries
+        run.save(update_fields=["tries_in_row"])
+        if run.state not in (RunState.GATHERING, RunState.DECIDING, RunState.EXECUTING):
+            run.lease_until, run.lease_holder, run.wake_at = None, "", until
+            run.save(update_fields=["lease_until", "lease_holder", "wake_at"])
+            return Next.PARK
+        transitions.move(
+            run=run,
+            to=RunState.WAITING,
+            actor=step.actor,
+            why=problem,
+            resume_to=resume_to,
+            waits_for=f"a source to answer: {problem}"[:300],
+            wake_at=until,
+            lease_until=None,
+            lease_holder="",
+        )
+    return Next.PARK
+
+
+def gather(step: Step) -> Next:
+    facts = read_facts(step, resume_to=RunState.GATHERING)
+    if isinstance(facts, Next):
+        return facts
+    follow = step.workflow.follow(data=step.run.input, facts=facts, done=done_so_far(step.run))
+    with committing(step.lease, "run.advanced") as run:
+        run.refusals = []
+        run.save(update_fields=["refusals"])
+        return go_on(run, follow=follow, facts=facts, step=step)
+
+
+def go_on(run: Run, *, follow: Draft | AskAgent | HandOver | Complete, facts: dict[str, Evidence], step: Step) -> Next:
+    """Take the locked run to what the workflow says comes next."""
+    if isinstance(follow, AskAgent):
+        transitions.move(run=run, to=RunState.DECIDING, actor=step.actor)
+    elif isinstance(follow, Draft):
+        propose(run, draft=follow, facts=facts, proposer=run.run_as, model_call=None)
+        transitions.move(run=run, to=RunState.AUTHORISING, actor=step.actor)
+    elif isinstance(follow, HandOver):
+        hand_over(run, code=follow.code, reason=follow.reason, actor=step.actor)
+        return Next.PARK
+    else:
+        if run.state == RunState.GATHERING:
+            transitions.move(run=run, to=RunState.DECIDING, actor=step.actor)
+        transitions.move(
+            run=run, to=RunState.COMPLETED, actor=step.actor, why=follow.outcome, outcome=follow.outcome
+        )  # fmt: skip
+        return Next.PARK
+    return Next.GO_ON
+
+
+def propose(
+    run: Run, *, draft: Draft, facts: dict[str, Evidence], proposer: Principal, model_call: ModelCall | None
+) -> Proposal:
+    return keeping.keep_proposal(
+        run=run,
+        installation=settings.INSTALLATION,
+        step=draft.step,
+        action=draft.action,
+        contract=contract(draft.action.tool),
+        rests_on=[facts[kind] for kind in draft.rests_on],
+        workings=draft.workings,
+        rationale=draft.rationale,
+        proposer=proposer,
+        model_call=model_call,
+    )
+
+
+def resume(step: Step) -> Next:
+    """A wait is over: go on where it was going, or park again if it was woken too early."""
+    with committing(step.lease, "run.advanced") as run:
+        transitions.move(run=run, to=RunState(run.resume_to), actor=step.actor)
+    return Next.GO_ON

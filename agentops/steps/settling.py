@@ -1,0 +1,91 @@
+"""Finding out what really happened: ask the other side by the operation's identity, and send again only by the rule."""
+
+from agentops.steps.authorising import current_proposal
+from agentops.steps.base import Next, Step, committing, park
+from agentops.steps.executing import attempt
+from reconciliation.attempts import sent_attempts
+from reconciliation.classification import Resend, resend
+from reconciliation.models import Case, Observation, Operation
+from reconciliation.models.operation import OperationState
+from reconciliation.services import processes, settle
+from runs import clock, faultpoints, transitions
+from runs.models import Principal, Proposal
+from runs.models.run import RunState
+from runs.tools.base import Lookup, Tool, Unreachable
+from runs.tools.registry import tool
+
+S = OperationState
+
+
+def settle_step(step: Step) -> Next:
+    proposal = current_proposal(step.run)
+    operation = Operation.objects.get(proposal=proposal)
+    if operation.is_settled:
+        with committing(step.lease, "run.advanced") as run:
+            why = f"{operation.system}: {operation.get_state_display().lower()}, by {operation.settled_by}"
+            transitions.move(run=run, to=RunState.EXECUTING, actor=step.actor, why=why)
+        return Next.GO_ON
+    processes.record_ended()
+    settle.close_dead_attempt(operation_id=operation.pk, claimer=processes.current(), actor=step.actor)
+    with committing(step.lease, "run.advanced") as run:
+        operation.refresh_from_db()
+        due = operation.next_probe_at
+        if due is not None and due > clock.now() and not operation.is_settled:
+            return park(run, until=due, waits_for=_waits_for(operation))
+    connector = tool(operation.tool)
+    observation = ask(operation, connector, actor=step.actor)
+    if observation.finding != "absent":
+        return Next.GO_ON
+    return _after_absence(step, proposal, operation, connector, observation)
+
+
+def _after_absence(
+    step: Step, proposal: Proposal, operation: Operation, connector: Tool, observation: Observation
+) -> Next:
+    """None recorded: send again if the resend rule and every check allow it; fail it if absence is proved; else ask
+    again later."""
+    rule = resend(
+        contract=connector.contract,
+        attempts=sent_attempts(operation=operation),
+        absent_at=observation.asked_at,
+        now=clock.now(),
+    )
+    went = Next.GO_ON
+    if rule != Resend.NO and step.run.cancel_requested_at is None:
+        went = attempt(step, proposal, connector, resend=rule)
+        operation.refresh_from_db()
+        if operation.state != S.UNKNOWN or operation.observations.latest("at").pk != observation.pk:
+            return went  # it was sent
+    if observation.conclusive:
+        why = "it is proved that nothing happened, and it may not be sent again"
+        settle.fail_as_absent(operation_id=operation.pk, why=why, actor=step.actor)
+    return went
+
+
+def ask(operation: Operation, connector: Tool, *, actor: Principal) -> Observation:
+    """Look the operation up and record the answer. The time is read before the question is put."""
+    asked_at = clock.now()
+    found: Lookup | None = None
+    problem = ""
+    try:
+        found = connector.look_up(effect=operation.effect, identity=operation.identity)
+    except Unreachable as down:
+        problem = str(down)
+    faultpoints.reach("probe.asked")
+    observation = settle.record_lookup(
+        operation_id=operation.pk,
+        lookup=found,
+        problem=problem,
+        asked_at=asked_at,
+        contract=connector.contract,
+        actor=actor,
+    )
+    faultpoints.reach("probe.recorded.after")
+    return observation
+
+
+def _waits_for(operation: Operation) -> str:
+    case = Case.objects.filter(operation=operation).exclude(state="resolved").order_by("number").first()
+    if case is not None:
+        return f"an admin to settle {case.label}"
+    return f"{operation.system} to confirm"

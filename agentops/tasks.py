@@ -1,0 +1,20 @@
+"""What the broker may ask of a worker: one thing, and asking for it twice, late or wrongly does no harm."""
+
+import logging
+import uuid
+
+from agentops import engine
+from agentops.celery import app
+
+log = logging.getLogger(__name__)
+
+
+@app.task(name="agentops.advance")
+def advance(run_id: str) -> int:
+    """Advance a run if it is due. A forged or foreign id finds nothing to do."""
+    try:
+        wanted = uuid.UUID(run_id)
+    except (ValueError, AttributeError, TypeError):
+        log.warning("a message named no run: %.80r", run_id)
+        return 0
+    return engine.advance(run_id=wanted)

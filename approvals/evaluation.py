@@ -1,0 +1,185 @@
+"""Asking a policy about one action. Pure, and never raises: whatever cannot be evaluated is denied.
+
+All rules are evaluated. Deny outweighs ask, ask outweighs allow; what several asks require adds up; no matching rule
+denies. Any error, and any variable a rule refers to that is absent or of another type, denies, because CEL itself
+would let `missing == 'x' || true` pass.
+"""
+
+import datetime as dt
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from approvals import rules as documents
+from approvals.expressions import MAX_INTEGER, ExpressionError
+
+LABEL_LENGTH = 300
+KEY_LENGTH = 300
+_TYPES: dict[str, type] = {"string": str, "int": int, "bool": bool}
+# everything CEL is known to raise while evaluating
+_CEL_ERRORS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requirement:
+    """Who has to say yes: `quorum` members of `group`, within a time, usable for a time after that."""
+
+    group: str
+    quorum: int
+    respond_within: dt.timedelta
+    valid_for: dt.timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TotalNeed:
+    """Room the action needs in a running total, in minor units. `key` is the `Allowance`'s."""
+
+    key: str
+    label: str
+    currency: str
+    limit_minor: int
+    amount_minor: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What the policy says: `rules` are those that decided ([{id, text}]); `groups` is set for ask only; `code` and
+    `text` say why for deny only."""
+
+    effect: Literal["allow", "ask", "deny"]
+    rules: list[dict[str, str]] = field(default_factory=list)
+    groups: Requirement | None = None
+    totals: list[TotalNeed] = field(default_factory=list)
+    code: str = ""
+    text: str = ""
+
+
+class _Denied(Exception):
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.verdict = Verdict(effect="deny", code=code, text=text)
+
+
+def evaluate(*, document: Mapping[str, Any], variables: Mapping[str, Any]) -> Verdict:
+    """The verdict on an action described by `variables` (see `rules.VARIABLES`; amounts in minor units)."""
+    try:
+        parsed = documents.PolicyDocument.model_validate(document)
+        matched = [rule for rule in parsed.rules if _matches(rule, variables)]
+        return _weigh(parsed, matched, variables)
+    except ValidationError:
+        return Verdict(effect="deny", code="policy_unreadable", text="The policy cannot be read: nothing is allowed.")
+    except _Denied as denied:
+        return denied.verdict
+
+
+def satisfied(*, decision_kind: str, group: str, quorum: int, votes_for: int, verdict: Verdict) -> bool:
+    """Whether a yes already given is enough for a newer verdict.
+
+    `decision_kind` is "policy" or "people"; `group`, `quorum` and `votes_for` (people still entitled) are those of the
+    request it was given on.
+    """
+    if verdict.effect == "allow":
+        return True
+    if verdict.effect != "ask" or verdict.groups is None or decision_kind != "people":
+        return False
+    return group == verdict.groups.group and votes_for >= max(quorum, verdict.groups.quorum)
+
+
+@lru_cache(maxsize=1024)
+def _program(source: str) -> Any:
+    return documents.compiled(source=source)
+
+
+def _matches(rule: documents.Rule, variables: Mapping[str, Any]) -> bool:
+    try:
+        program = _program(rule.when)
+    except ExpressionError as error:
+        raise _Denied("rule_error", f"Rule {rule.id} cannot be used: its condition {error}.") from error
+    known = {name: _value(name, variables, of=f"Rule {rule.id}") for name in program.variables()}
+    try:
+        result = program.execute(known)
+    except _CEL_ERRORS as error:
+        raise _Denied("rule_error", f"Rule {rule.id} could not be evaluated ({type(error).__name__}).") from error
+    if result is not True and result is not False:
+        raise _Denied("rule_error", f"Rule {rule.id} gave neither yes nor no.")
+    return bool(result)
+
+
+def _value(name: str, variables: Mapping[str, Any], *, of: str) -> str | int | bool:
+    """The variable's value, exactly of its declared type; an absent one denies."""
+    value = variables.get(name)
+    if value is None:
+        raise _Denied("variable_missing", f"{of} needs {name}, which is not known for this action.")
+    if type(value) is not _TYPES[documents.VARIABLES[name]] or not isinstance(value, str | int):
+        raise _Denied("variable_mistyped", f"{of} needs {name} as {documents.VARIABLES[name]}, which it is not.")
+    if isinstance(value, str):
+        return unicodedata.normalize("NFC", value)
+    if abs(value) > MAX_INTEGER:
+        raise _Denied("variable_mistyped", f"{of} needs {name}, which is too large to be compared exactly.")
+    return value
+
+
+def _weigh(document: documents.PolicyDocument, matched: list[documents.Rule], variables: Mapping[str, Any]) -> Verdict:
+    denying = [rule for rule in matched if rule.effect == "deny"]
+    if denying:
+        text = " ".join(rule.text if rule.text.endswith(".") else f"{rule.text}." for rule in denying)
+        return Verdict(effect="deny", rules=_named(denying), code="denied_by_rule", text=text)
+    asking = [rule for rule in matched if rule.effect == "ask"]
+    allowing = [rule for rule in matched if rule.effect == "allow"]
+    if not asking and not allowing:
+        return Verdict(effect="deny", code="no_rule", text="No rule of the policy allows this.")
+    groups = _added_up(asking) if asking else None
+    return Verdict(
+        effect="ask" if asking else "allow",
+        rules=_named(asking or allowing),
+        groups=groups,
+        totals=[_need(document, total, variables) for total in document.totals],
+    )
+
+
+def _named(rules: list[documents.Rule]) -> list[dict[str, str]]:
+    return [{"id": rule.id, "text": rule.text} for rule in rules]
+
+
+def _added_up(asking: list[documents.Rule]) -> Requirement:
+    """The strictest of everything several asks require."""
+    asks = [rule.ask for rule in asking if rule.ask is not None]
+    if len(asks) != len(asking):
+        raise _Denied("policy_unreadable", "A rule asks, but names nobody to ask.")
+    groups = sorted({ask.group for ask in asks})
+    if len(groups) > 1:
+        raise _Denied("several_groups", f"Rules ask several groups at once ({', '.join(groups)}); one can be asked.")
+    return Requirement(
+        group=groups[0],
+        quorum=max(ask.quorum for ask in asks),
+        respond_within=dt.timedelta(minutes=min(ask.respond_within_minutes for ask in asks)),
+        valid_for=dt.timedelta(minutes=min(ask.valid_for_minutes for ask in asks)),
+    )
+
+
+def _need(document: documents.PolicyDocument, total: documents.Total, variables: Mapping[str, Any]) -> TotalNeed:
+    of = f"Total {total.id}"
+    if not set(total.key) <= set(documents.VARIABLES) or "currency" not in total.key:
+        raise _Denied("policy_unreadable", f"{of} has a key that cannot be used.")
+    values = [str(_value(name, variables, of=of)) for name in total.key]
+    if "" in values:
+        raise _Denied("variable_missing", f"{of} needs {total.key[values.index('')]}, which is empty for this action.")
+    currency = values[total.key.index("currency")]
+    amount = _value(total.amount, variables, of=of)
+    if type(amount) is not int or amount <= 0:
+        raise _Denied("variable_mistyped", f"{of} needs an amount above zero.")
+    if currency not in total.limits:
+        raise _Denied("no_total_limit", f"{total.text}: there is no limit for {currency}, so nothing is allowed in it.")
+    limit = int(total.limits[currency])
+    if amount > limit:
+        raise _Denied("over_total", f"{total.text}: the amount alone is above the limit.")
+    escaped = [value.replace("%", "%25").replace("/", "%2F") for value in values]
+    key = "/".join(part for part in (document.policy, total.id, *escaped) if part)
+    if len(key) > KEY_LENGTH:
+        raise _Denied("total_key_too_long", f"{of} has a key longer than {KEY_LENGTH} characters.")
+    label = f"{total.text}: {', '.join(values)}"[:LABEL_LENGTH]
+    return TotalNeed(key=key, label=label, currency=currency, limit_minor=limit, amount_minor=amount)

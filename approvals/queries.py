@@ -1,0 +1,111 @@
+"""Reads about requests: the inbox, what is due, and what a decision rests on now. The number of queries is fixed."""
+
+import uuid
+from collections import defaultdict
+from typing import Literal
+
+from django.contrib.auth.models import User
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from approvals import objections, rights
+from approvals.binding import binding_digest
+from approvals.models import ApprovalRequest, Vote
+from approvals.models.request import RequestState
+from runs import clock
+from runs.models import Evidence, Principal, Proposal, Run
+
+Tab = Literal["mine", "others", "decided"]
+_SHOWN = (
+    "run__initiator",
+    "run__agent",
+    "run__cancelled_by",
+    "proposal__proposer",
+    "policy_version__policy",
+    "supersedes",
+    "decision",
+)
+
+
+def inbox(*, user: User, tab: Tab, limit: int, after: uuid.UUID | None = None) -> list[ApprovalRequest]:
+    """A page of requests, with all that a row shows already read; `after` is the id of the last row seen.
+
+    "mine" and "others" are open, soonest deadline first; "decided" is closed ones, the newest first, without those that
+    were merely superseded.
+    """
+    rows = _decided() if tab == "decided" else _open(user=user, mine=tab == "mine")
+    order = ("-closed_at", "-id") if tab == "decided" else ("respond_by", "id")
+    last = ApprovalRequest.objects.filter(pk=after).first() if after is not None else None
+    if last is not None:
+        rows = rows.filter(_beyond(last, tab))
+    return list(rows.select_related(*_SHOWN).prefetch_related("votes__principal").order_by(*order)[:limit])
+
+
+def waiting_count(*, user: User) -> int:
+    """How many requests wait for this very person."""
+    return _open(user=user, mine=True).count()
+
+
+def may_vote(*, user: User, request: ApprovalRequest) -> str:
+    """The code of the reason why the person's vote would be refused now, or "" (see `approvals.words`)."""
+    found = (
+        objections.closed(request=request, run=request.run, user=user, now=clock.now())
+        or objections.entitlement(request=request, user=user)
+        or objections.involvement(run=request.run, user=user)
+        or objections.voted(request=request, user=user)
+    )
+    return "" if found is None else found.code
+
+
+def due_requests(*, limit: int) -> list[uuid.UUID]:
+    """Open requests whose time to answer is over, the longest overdue first; for the relay."""
+    due = ApprovalRequest.objects.filter(state=RequestState.OPEN, respond_by__lte=clock.ClockTimestamp())
+    return list(due.order_by("respond_by").values_list("pk", flat=True)[:limit])
+
+
+def newest_binding(*, run: Run, proposal: Proposal) -> str | None:
+    """The binding digest of the proposal over the newest readings of what it rests on.
+
+    None when a piece is missing, or when the newest reading of its kind is about another document: then whatever was
+    decided is out of date as well.
+    """
+    pieces = list(Evidence.objects.filter(run=run, pk__in=proposal.rests_on))
+    if len(pieces) != len(set(proposal.rests_on)):
+        return None
+    newest: dict[str, list[Evidence]] = defaultdict(list)
+    kinds = {piece.kind for piece in pieces}
+    for found in Evidence.objects.filter(run=run, kind__in=kinds).order_by("-reading").defer("content"):
+        if not newest[found.kind] or newest[found.kind][0].reading == found.reading:
+            newest[found.kind].append(found)
+    facts = []
+    for piece in pieces:
+        now = next((found for found in newest[piece.kind] if found.locator == piece.locator), None)
+        if now is None:
+            return None
+        facts.append((now.kind, now.locator, now.version, now.bound_digest))
+    return binding_digest(action_digest=proposal.action_digest, facts=facts)
+
+
+def _open(*, user: User, mine: bool) -> QuerySet[ApprovalRequest]:
+    still = ApprovalRequest.objects.filter(
+        state=RequestState.OPEN, respond_by__gt=clock.ClockTimestamp(), run__cancel_requested_at__isnull=True
+    )
+    if not rights.may_vote_at_all(user=user):
+        return still.none() if mine else still
+    part = Principal.objects.filter(user_id=user.pk)
+    for_user = (
+        Q(group__in=user.groups.values("name"))
+        & ~Exists(part.filter(pk__in=[OuterRef("run__initiator"), OuterRef("run__run_as"), OuterRef("run__agent")]))
+        & ~Exists(Proposal.objects.filter(run=OuterRef("run"), proposer__user_id=user.pk))
+        & ~Exists(Vote.objects.filter(request=OuterRef("pk"), principal__user_id=user.pk))
+    )
+    return still.filter(for_user) if mine else still.exclude(for_user)
+
+
+def _decided() -> QuerySet[ApprovalRequest]:
+    return ApprovalRequest.objects.exclude(state__in=[RequestState.OPEN, RequestState.SUPERSEDED])
+
+
+def _beyond(last: ApprovalRequest, tab: Tab) -> Q:
+    if tab == "decided":
+        return Q(closed_at__lt=last.closed_at) | Q(closed_at=last.closed_at, pk__lt=last.pk)
+    return Q(respond_by__gt=last.respond_by) | Q(respond_by=last.respond_by, pk__gt=last.pk)

@@ -1,0 +1,284 @@
+"""The life of a request for approval: opened, closed, expired, opened by a reader, and checked before sending.
+
+Those taking a `run` are building blocks: they run inside the caller's open transaction, with the run's row locked.
+"""
+
+import datetime as dt
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django_fsm import TransitionNotAllowed
+
+from approvals import locks, rights
+from approvals.binding import differences, page_digest
+from approvals.evaluation import Verdict
+from approvals.models import ApprovalRequest, Decision, PolicyVersion, Viewing, Vote
+from approvals.models.request import RequestState
+from approvals.words import one_line
+from runs import clock, record, transitions
+from runs.models import Principal, Proposal, Run
+from runs.services import principals
+
+ASK_LENGTH = 300
+_CLOSES = {RequestState.SUPERSEDED: "supersede", RequestState.WITHDRAWN: "withdraw", RequestState.EXPIRED: "expire"}
+_VOIDS = {RequestState.STALE: "go_stale", RequestState.EXPIRED: "expire", RequestState.REVOKED: "revoke"}
+
+
+class AlreadyDecided(Exception):
+    """The policy has decided this proposal before, on other grounds; deciding again needs a new proposal."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Authority:
+    """What a sender may rely on. `votes` are the yes votes whose voters are entitled still; `problem` is "" or
+    "rejected", "not_approved" (the request was voided), "expired", "rights_lost"."""
+
+    decision: Decision
+    request: ApprovalRequest | None
+    votes: tuple[Vote, ...] = ()
+    problem: str = ""
+
+    @property
+    def votes_for(self) -> int:
+        return len(self.votes)
+
+
+def open_request(
+    *,
+    run: Run,
+    proposal: Proposal,
+    version: PolicyVersion,
+    verdict: Verdict,
+    binding_digest: str,
+    rows: Sequence[dict[str, str]],
+    ask: str,
+    supersedes: ApprovalRequest | None,
+    actor: Principal,
+) -> ApprovalRequest:
+    """Ask people. `rows` are {key, label, value} of everything bound, frozen as shown; `ask` is cut to one line.
+
+    Inside the caller's transaction, run locked. Raises ValueError unless the verdict asks and the rows' keys differ.
+    """
+    need = verdict.groups
+    if verdict.effect != "ask" or need is None:
+        raise ValueError("only a verdict that asks opens a request")
+    page = [{"key": row["key"], "label": row["label"], "value": row["value"]} for row in rows]
+    if len({row["key"] for row in page}) != len(page) or not page:
+        raise ValueError("rows need at least one bound value, each under its own key")
+    now = clock.now()
+    respond_by = now + need.respond_within
+    request = ApprovalRequest.objects.create(
+        run=run,
+        proposal=proposal,
+        supersedes=supersedes,
+        changes=[] if supersedes is None else differences(old_rows=supersedes.page, new_rows=page),
+        ask=one_line(text=ask, limit=ASK_LENGTH),
+        action_digest=proposal.action_digest,
+        binding_digest=binding_digest,
+        page=page,
+        page_digest=page_digest(rows=page),
+        policy_version=version,
+        rules=verdict.rules,
+        group=need.group,
+        quorum=need.quorum,
+        created_at=now,
+        respond_by=respond_by,
+        valid_until=respond_by + need.valid_for,
+    )
+    record.append(run=run, kind="request.opened", actor=actor, **_facts(request, proposal))
+    return request
+
+
+def _facts(request: ApprovalRequest, proposal: Proposal) -> dict[str, Any]:
+    return {
+        "request": str(request.pk),
+        "proposal": str(proposal.pk),
+        "supersedes": str(request.supersedes_id or ""),
+        "changes": request.changes,
+        "binding_digest": request.binding_digest,
+        "page_digest": request.page_digest,
+        "policy_version": str(request.policy_version_id),
+        "rules": [rule["id"] for rule in request.rules],
+        "group": request.group,
+        "quorum": request.quorum,
+        "respond_by": request.respond_by.isoformat(),
+        "valid_until": request.valid_until.isoformat(),
+    }
+
+
+def close_open(*, run: Run, to: RequestState, why: str, actor: Principal) -> ApprovalRequest | None:
+    """End the run's open request, if it has one, as superseded, withdrawn or expired.
+
+    Inside the caller's transaction, run locked. It does not wake the run.
+    """
+    request = ApprovalRequest.objects.select_for_update(of=("self",)).filter(run=run, state=RequestState.OPEN).first()
+    if request is None:
+        return None
+    request.run = run
+    edge: Callable[[], None] = getattr(request, _CLOSES[to])
+    edge()
+    request.closed_at = clock.now()
+    _close(run, request, why, actor)
+    return request
+
+
+def close_approved(
+    *, request: ApprovalRequest, to: RequestState, why: str, actor: Principal, run: Run | None = None
+) -> None:
+    """Void an approval that was not used: stale, expired or revoked.
+
+    Inside the caller's transaction, run locked. `run` is the locked object (`request.run` when not given): its
+    numbering of events has to be the caller's. Raises django_fsm.TransitionNotAllowed unless the request is approved.
+    """
+    _leave_approved(request, _VOIDS[to])
+    _close(run or request.run, request, why, actor)
+
+
+def spend(*, request: ApprovalRequest, actor: Principal, run: Run | None = None) -> None:
+    """Mark an approval as used: its operation is created in this same transaction.
+
+    As for `close_approved`: run locked by the caller; raises django_fsm.TransitionNotAllowed unless it is approved.
+    """
+    _leave_approved(request, "spend")
+    _close(run or request.run, request, "", actor)
+
+
+def _leave_approved(request: ApprovalRequest, edge_name: str) -> None:
+    request.state = ApprovalRequest.objects.select_for_update(of=("self",)).get(pk=request.pk).state
+    if request.state != RequestState.APPROVED:  # an open one may expire as well, but not here
+        raise TransitionNotAllowed(f"the request is {request.state}, not approved", object=request)
+    edge: Callable[[], None] = getattr(request, edge_name)
+    edge()
+
+
+def _close(run: Run, request: ApprovalRequest, why: str, actor: Principal) -> None:
+    request.close_reason = why
+    request.save(update_fields=["state", "closed_at", "close_reason"])
+    record.append(run=run, kind=f"request.{request.state}", actor=actor, request=str(request.pk), why=why)
+
+
+def policy_decision(
+    *,
+    run: Run,
+    proposal: Proposal,
+    version: PolicyVersion,
+    verdict: Verdict,
+    binding_digest: str,
+    valid_for: dt.timedelta,
+    actor: Principal,
+) -> Decision:
+    """The policy alone allows it; made again on the same grounds, the first decision is returned.
+
+    Inside the caller's transaction, run locked. Raises ValueError unless the verdict allows, and AlreadyDecided.
+    """
+    if verdict.effect != "allow":
+        raise ValueError("only a verdict that allows makes a policy's decision")
+    before = Decision.objects.filter(proposal=proposal, kind=Decision.Kind.POLICY).first()
+    if before is not None:
+        if (before.binding_digest, before.policy_version_id) == (binding_digest, version.pk):
+            return before
+        raise AlreadyDecided(str(proposal.pk))
+    now = clock.now()
+    decision = Decision.objects.create(
+        kind=Decision.Kind.POLICY,
+        approved=True,
+        proposal=proposal,
+        policy_version=version,
+        rules=verdict.rules,
+        binding_digest=binding_digest,
+        decided_at=now,
+        valid_until=now + valid_for,
+    )
+    record.append(
+        run=run,
+        kind="decision.policy",
+        actor=actor,
+        decision=str(decision.pk),
+        proposal=str(proposal.pk),
+        policy_version=str(version.pk),
+        rules=[rule["id"] for rule in verdict.rules],
+        binding_digest=binding_digest,
+        valid_until=decision.valid_until.isoformat(),
+    )
+    return decision
+
+
+def lock_for_sending(*, run: Run, proposal: Proposal) -> Authority | None:
+    """The newest decision on the proposal, locked with all it depends on, and whether it may be used now.
+
+    Holds the request FOR UPDATE, then the decision and its voters' user rows FOR SHARE. A spent request passes here:
+    that it was spent by the caller's own operation is the caller's to see (`operation.decision`). What the decision is
+    bound to, and the policy in force, are the caller's to compare. Inside the caller's transaction, run locked.
+    """
+    newest = Decision.objects.filter(proposal=proposal, proposal__run=run).order_by("-decided_at", "-id").first()
+    if newest is None:
+        return None
+    request = None
+    if newest.request_id is not None:
+        request = ApprovalRequest.objects.select_for_update(of=("self",)).get(pk=newest.request_id)
+        request.run = run  # one object, so that everybody numbers events by it
+    locks.share_decision(decision_id=newest.pk)
+    votes: tuple[Vote, ...] = () if request is None else _votes_that_count(request)
+    return Authority(decision=newest, request=request, votes=votes, problem=_problem(newest, request, len(votes)))
+
+
+def _votes_that_count(request: ApprovalRequest) -> tuple[Vote, ...]:
+    yes = list(
+        Vote.objects.filter(request=request, choice=Vote.Choice.APPROVE)
+        .select_related("principal")
+        .order_by("at", "id")
+    )
+    user_ids = [vote.principal.user_id for vote in yes if vote.principal.user_id is not None]
+    locks.share_users(user_ids=user_ids, group=request.group)
+    entitled = rights.still_entitled(user_ids=user_ids, group=request.group)
+    return tuple(vote for vote in yes if vote.principal.user_id in entitled)
+
+
+def _problem(decision: Decision, request: ApprovalRequest | None, votes_for: int) -> str:
+    if not decision.approved:
+        return "rejected"
+    if request is not None and request.state not in (RequestState.APPROVED, RequestState.SPENT):
+        return "not_approved"
+    if clock.now() >= decision.valid_until:
+        return "expired"
+    if request is not None and votes_for < request.quorum:
+        return "rights_lost"
+    return ""
+
+
+def lock_with_run(*, request_id: uuid.UUID) -> ApprovalRequest:
+    """The request and its run, both locked in the fixed order. Raises ApprovalRequest.DoesNotExist."""
+    run_id = ApprovalRequest.objects.values_list("run_id", flat=True).get(pk=request_id)
+    run = Run.objects.select_for_update(of=("self",)).select_related("cancelled_by").get(pk=run_id)
+    request = (
+        ApprovalRequest.objects.select_for_update(of=("self",))
+        .select_related("proposal", "policy_version")
+        .get(pk=request_id)
+    )
+    request.run = run
+    return request
+
+
+def expire(*, request_id: uuid.UUID) -> bool:
+    """End an open request whose time is over, by the clock after the lock, and wake its run. False if there was
+    nothing to do. One durable transaction."""
+    with transaction.atomic(durable=True):
+        request = lock_with_run(request_id=request_id)
+        if request.state != RequestState.OPEN or clock.now() < request.respond_by:
+            return False
+        run = request.run
+        close_open(run=run, to=RequestState.EXPIRED, why="nobody answered in time", actor=principals.system())
+        transitions.wake(run=run)
+        return True
+
+
+def record_viewing(*, request_id: uuid.UUID, user: User) -> None:
+    """Remember that the person opened the decision page; the first time counts. One durable transaction."""
+    with transaction.atomic(durable=True):
+        principal = principals.of_user(user=user)
+        viewing = Viewing(request_id=request_id, principal=principal, at=clock.now())
+        Viewing.objects.bulk_create([viewing], ignore_conflicts=True)

@@ -1,0 +1,266 @@
+"""Casting a vote: one durable transaction that either counts it or records why it does not count.
+
+Only people reach this: a vote takes a signed-in user, never a token. Locks go Run → Request → users FOR SHARE, and
+everything is read after they are held. The one Decision of a request is written here and nowhere else.
+"""
+
+import datetime as dt
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from approvals import locks, objections, queries, rights
+from approvals.models import ApprovalRequest, Decision, Refusal, Vote
+from approvals.models.request import RequestState
+from approvals.objections import Objection
+from approvals.services import requests
+from approvals.words import is_blank, storable
+from runs import clock, record, transitions
+from runs.models import Principal, Run
+from runs.services import principals
+
+COMMENT_LENGTH = 4000
+ACCEPTED = frozenset({"approved", "rejected", "voted"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoteResult:
+    """What became of the click: `code` is "approved", "rejected", "voted" (others must still answer) or a refusal's
+    code; `detail` fills its sentence (`approvals.words`); `decision` is set by the vote that decided."""
+
+    code: str
+    request: ApprovalRequest
+    successor_id: uuid.UUID | None = None
+    detail: dict[str, Any] = field(default_factory=dict)
+    decision: Decision | None = None
+
+    @property
+    def accepted(self) -> bool:
+        return self.code in ACCEPTED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ballot:
+    """One person's word, with the locked rows it is about."""
+
+    request: ApprovalRequest
+    run: Run
+    user: User
+    principal: Principal
+    now: dt.datetime
+    choice: str
+    comment: str
+    page_digest: str
+    acknowledged: bool
+    authenticated_by: str
+    channel: str
+
+
+def cast(
+    *,
+    request_id: uuid.UUID,
+    user: User,
+    choice: Literal["approve", "reject"],
+    comment: str,
+    page_digest: str,
+    acknowledged: bool,
+    authenticated_by: str,
+    channel: Literal["page", "command"],
+) -> VoteResult:
+    """Count the person's word, or refuse and record it; refusals are returned, never raised.
+
+    `page_digest` is what the page they saw carried; `acknowledged` that they confirmed having seen the changes;
+    `authenticated_by` how and when their session was authenticated. Raises ApprovalRequest.DoesNotExist, and ValueError
+    for a choice or channel that does not exist.
+    """
+    if choice not in Vote.Choice.values:
+        raise ValueError("choice: write approve or reject")
+    if channel not in ("page", "command"):
+        raise ValueError("channel: people decide through page or command")
+    with transaction.atomic(durable=True):
+        principal = principals.of_user(user=user)
+        request = requests.lock_with_run(request_id=request_id)
+        earlier = Vote.objects.filter(request=request).values_list("principal__user_id", flat=True)
+        voters = [user_id for user_id in earlier if user_id is not None]
+        locks.share_users(user_ids=[user.pk, *voters], group=request.group)
+        ballot = _Ballot(
+            request=request,
+            run=request.run,
+            user=user,
+            principal=principal,
+            now=clock.now(),
+            choice=str(choice),
+            comment=storable(text=comment),
+            page_digest=page_digest,
+            acknowledged=acknowledged,
+            authenticated_by=storable(text=authenticated_by)[:200],
+            channel=channel,
+        )
+        objection = next((found for check in _CHECKS if (found := check(ballot)) is not None), None)
+        return _count(ballot) if objection is None else _refuse(ballot, objection)
+
+
+# ---- the checks, in the order in which their reasons are given
+
+
+def _page_differs(ballot: _Ballot) -> Objection | None:
+    return None if ballot.page_digest == ballot.request.page_digest else Objection(code="page_differs")
+
+
+def _out_of_date(ballot: _Ballot) -> Objection | None:
+    newest = queries.newest_binding(run=ballot.run, proposal=ballot.request.proposal)
+    return None if newest == ballot.request.binding_digest else Objection(code="out_of_date")
+
+
+def _unread_changes(ballot: _Ballot) -> Objection | None:
+    """Rejecting is always safe, so only a yes waits for the changes to be read."""
+    if ballot.choice != Vote.Choice.APPROVE or ballot.acknowledged or not ballot.request.changes:
+        return None
+    return Objection(code="unread_changes", detail={"changes": ballot.request.changes})
+
+
+def _comment(ballot: _Ballot) -> Objection | None:
+    if ballot.choice == Vote.Choice.REJECT and is_blank(text=ballot.comment):
+        return Objection(code="reason_needed")
+    if len(ballot.comment) > COMMENT_LENGTH:
+        return Objection(code="comment_too_long", detail={"limit": COMMENT_LENGTH})
+    return None
+
+
+_CHECKS: tuple[Callable[[_Ballot], Objection | None], ...] = (
+    lambda b: objections.closed(request=b.request, run=b.run, user=b.user, now=b.now),
+    lambda b: objections.entitlement(request=b.request, user=b.user),
+    lambda b: objections.involvement(run=b.run, user=b.user),
+    lambda b: objections.voted(request=b.request, user=b.user),
+    _page_differs,
+    _out_of_date,
+    _unread_changes,
+    _comment,
+)
+
+
+# ---- what follows
+
+
+def _refuse(ballot: _Ballot, objection: Objection) -> VoteResult:
+    """Record the refusal, and put right what it found: an overdue request expires, moved facts are read again."""
+    request, run = ballot.request, ballot.run
+    Refusal.objects.create(
+        request=request,
+        principal=ballot.principal,
+        code=objection.code,
+        detail=objection.detail,
+        channel=ballot.channel,
+        at=ballot.now,
+    )
+    record.append(
+        run=run,
+        kind="request.refused",
+        actor=ballot.principal,
+        request=str(request.pk),
+        choice=ballot.choice,
+        code=objection.code,
+        channel=ballot.channel,
+    )
+    if objection.code == "expired" and request.state == RequestState.OPEN:
+        closed = requests.close_open(
+            run=run, to=RequestState.EXPIRED, why="nobody answered in time", actor=principals.system()
+        )
+        request = closed or request
+        transitions.wake(run=run)
+    if objection.code == "out_of_date":
+        transitions.want_facts(run=run)
+    successor = objection.detail.get("successor")
+    return VoteResult(
+        code=objection.code,
+        request=request,
+        successor_id=uuid.UUID(successor) if successor else None,
+        detail=objection.detail,
+    )
+
+
+def _count(ballot: _Ballot) -> VoteResult:
+    request = ballot.request
+    vote = Vote.objects.create(
+        request=request,
+        principal=ballot.principal,
+        choice=ballot.choice,
+        comment=ballot.comment,
+        page_digest=ballot.page_digest,
+        binding_digest=request.binding_digest,
+        authenticated_by=ballot.authenticated_by,
+        group=request.group,
+        channel=ballot.channel,
+        at=ballot.now,
+    )
+    votes_for = _votes_for(request)
+    if ballot.choice == Vote.Choice.REJECT:
+        return _decide(ballot, vote, approved=False, votes_for=votes_for)
+    if votes_for >= request.quorum:
+        return _decide(ballot, vote, approved=True, votes_for=votes_for)
+    _record_vote(ballot, vote, kind="request.vote", votes_for=votes_for)
+    return VoteResult(code="voted", request=request, detail=_so_far(ballot, votes_for))
+
+
+def _votes_for(request: ApprovalRequest) -> int:
+    """People who said yes and are entitled still; their rows are held."""
+    yes = Vote.objects.filter(request=request, choice=Vote.Choice.APPROVE)
+    user_ids = [user_id for user_id in yes.values_list("principal__user_id", flat=True) if user_id is not None]
+    return len(rights.still_entitled(user_ids=user_ids, group=request.group))
+
+
+def _decide(ballot: _Ballot, vote: Vote, *, approved: bool, votes_for: int) -> VoteResult:
+    request = ballot.request
+    decision = Decision.objects.create(
+        kind=Decision.Kind.PEOPLE,
+        approved=approved,
+        proposal=request.proposal,
+        request=request,
+        policy_version=request.policy_version,
+        rules=request.rules,
+        binding_digest=request.binding_digest,
+        decided_at=ballot.now,
+        valid_until=request.valid_until,
+    )
+    if approved:
+        request.approve()
+    else:
+        request.reject()
+    request.closed_at = ballot.now
+    request.save(update_fields=["state", "closed_at"])
+    kind = f"request.{request.state}"
+    _record_vote(ballot, vote, kind=kind, votes_for=votes_for, decision=str(decision.pk))
+    transitions.wake(run=ballot.run)
+    return VoteResult(code=str(request.state), request=request, detail=_so_far(ballot, votes_for), decision=decision)
+
+
+def _so_far(ballot: _Ballot, votes_for: int) -> dict[str, Any]:
+    return {
+        "by": ballot.principal.label,
+        "at": ballot.now.isoformat(),
+        "votes_for": votes_for,
+        "quorum": ballot.request.quorum,
+    }
+
+
+def _record_vote(ballot: _Ballot, vote: Vote, *, kind: str, votes_for: int, **more: str) -> None:
+    record.append(
+        run=ballot.run,
+        kind=kind,
+        actor=ballot.principal,
+        request=str(ballot.request.pk),
+        vote=str(vote.pk),
+        choice=vote.choice,
+        comment=vote.comment,
+        page_digest=vote.page_digest,
+        binding_digest=vote.binding_digest,
+        authenticated_by=vote.authenticated_by,
+        channel=vote.channel,
+        votes_for=votes_for,
+        quorum=ballot.request.quorum,
+        **more,
+    )

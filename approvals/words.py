@@ -1,0 +1,88 @@
+"""Every code of a refusal or a result, and its own sentence; and untrusted text on one line. Pure."""
+
+import datetime as dt
+import unicodedata
+from collections.abc import Mapping
+from typing import Any
+
+SENTENCES: dict[str, str] = {
+    # results
+    "approved": "Approved. It is waiting to run.",
+    "rejected": "Rejected. Nothing will be done.",
+    "voted": "Your approval counts: {votes_for} of {quorum}. It waits for others.",
+    # refusals
+    "decided": "{by} {verb} this on {at}. Your answer was not counted.",
+    "decided_by_you": "{by} {verb} this on {at}. It counts once.",
+    "superseded": "The facts have changed since this was asked. Look at what is asked now.",
+    "withdrawn": "This request was withdrawn. Nothing was done.",
+    "cancelled": "The run was cancelled. Nothing was done.",
+    "expired": "The time to answer ended on {at}. Nothing was done.",
+    "inactive": "Your account is no longer active.",
+    "no_right": "Your rights have changed: members of {group} with the right to vote decide this.",
+    "own_request": "You {part} this, so somebody else decides it.",
+    "already_voted": "You have already answered; {votes_for} of {quorum} have approved.",
+    "page_differs": "What you had before you is not what is asked. Look at it again before you decide.",
+    "out_of_date": "The facts have changed, and are being read again. Look again in a moment.",
+    "unread_changes": "Something has changed since it was last asked. Confirm that you have seen what changed.",
+    "reason_needed": "Say why you reject it: the comment is empty.",
+    "comment_too_long": "The comment is too long: at most {limit} characters.",
+    "someone_else": "You are signed in as someone else than when this page was opened. Nothing was done.",
+    # what stops an approval afterwards
+    "not_approved": "The approval no longer stands.",
+    "rights_lost": "Somebody whose approval counted is no longer entitled to give it.",
+}
+
+
+def sentence(*, code: str, detail: Mapping[str, Any] | None = None) -> str:
+    """The sentence for a code, filled from the detail that came with it; times in UTC. Unknown codes say so plainly."""
+    template = SENTENCES.get("decided_by_you" if code == "decided" and detail and detail.get("yours") else code)
+    if template is None:
+        return f"This was refused ({code})."
+    return template.format_map(_Words(_filled(code, dict(detail or {}))))
+
+
+class _Words(dict[str, Any]):
+    """A missing detail leaves a readable gap instead of an error."""
+
+    def __missing__(self, key: str) -> str:
+        return {"at": "an earlier day", "by": "Somebody", "group": "the group", "verb": "decided"}.get(key, "?")
+
+
+def _filled(code: str, detail: dict[str, Any]) -> dict[str, Any]:
+    if isinstance(detail.get("at"), str):
+        detail["at"] = when(iso=detail["at"])
+    if code == "decided":
+        detail["verb"] = "approved" if detail.get("choice") == "approve" else "rejected"
+        if detail.get("yours"):
+            detail["by"] = "You" if detail.get("people", 1) == 1 else "You and others"
+    if code == "own_request":
+        detail["part"] = "raised" if detail.get("part") == "initiator" else "proposed"
+    return detail
+
+
+def when(*, iso: str) -> str:
+    """`29 November 2026 at 14:03 UTC` from an ISO 8601 time with its offset."""
+    at = dt.datetime.fromisoformat(iso).astimezone(dt.UTC)
+    return f"{at.day} {at:%B %Y} at {at:%H:%M} UTC"
+
+
+def one_line(*, text: str, limit: int) -> str:
+    """Untrusted text as one line of at most `limit` characters, an ellipsis where it was cut.
+
+    Control characters and line breaks become spaces, and marks that reorder or hide text are dropped, so no text can
+    pretend to be another line of the page.
+    """
+    spaced = "".join(" " if unicodedata.category(mark) in ("Cc", "Cs", "Zl", "Zp") else mark for mark in text)
+    shown = "".join(mark for mark in spaced if unicodedata.category(mark) != "Cf")
+    line = " ".join(shown.split())
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+def is_blank(*, text: str) -> bool:
+    """Nothing in it that a person could read: no letter, mark, number, punctuation or symbol."""
+    return all(unicodedata.category(mark)[0] in "ZC" for mark in text)
+
+
+def storable(*, text: str) -> str:
+    """The same text, trimmed, without what a database or JSON cannot hold (NUL, lone surrogates)."""
+    return "".join("\ufffd" if mark == "\x00" or unicodedata.category(mark) == "Cs" else mark for mark in text).strip()

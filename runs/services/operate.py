@@ -1,0 +1,122 @@
+"""What people do to a run: cancel it, take it over, send it on, close it. Each with a reason, each recorded."""
+
+import uuid
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import transaction
+
+from runs import clock, record, transitions
+from runs.models import Principal, Run
+from runs.models.run import RunState
+from runs.services.runs import nudge_relay
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperateResult:
+    """`code` is ok, or a refusal: over, already_requested, reason_needed, not_waiting, claimed_by_other."""
+
+    code: str
+    detail: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        return self.code == "ok"
+
+
+def _lock(run_id: uuid.UUID) -> Run:
+    return Run.objects.select_for_update(of=("self",)).select_related("owner", "cancelled_by").get(pk=run_id)
+
+
+def cancel(*, run_id: uuid.UUID, principal: Principal, reason: str) -> OperateResult:
+    """Ask the run to stop. What has not started never will; what is in flight is settled first; what was done stays."""
+    if not reason.strip():
+        return OperateResult(code="reason_needed")
+    with transaction.atomic(durable=True):
+        run = _lock(run_id)
+        if run.is_over:
+            return OperateResult(code="over", detail={"state": run.state})
+        if run.cancel_requested_at is not None:
+            return OperateResult(code="already_requested", detail={"by": str(run.cancelled_by)})
+        run.cancel_requested_at, run.cancel_reason, run.cancelled_by = clock.now(), reason.strip(), principal
+        run.save(update_fields=["cancel_requested_at", "cancel_reason", "cancelled_by"])
+        record.append(run=run, kind="run.cancel_requested", actor=principal, reason=reason.strip(), by=str(principal))
+        transitions.wake(run=run)
+        nudge_relay()
+        return OperateResult(code="ok")
+
+
+def _for_person(run: Run, principal: Principal) -> OperateResult | None:
+    """Refusals shared by everything done to a run that needs a person."""
+    if run.is_over:
+        return OperateResult(code="over", detail={"state": run.state})
+    if run.state != RunState.NEEDS_PERSON:
+        return OperateResult(code="not_waiting", detail={"state": run.state})
+    if run.owner is not None and run.owner_id != principal.pk:
+        return OperateResult(code="claimed_by_other", detail={"by": str(run.owner)})
+    return None
+
+
+def claim(*, run_id: uuid.UUID, principal: Principal) -> OperateResult:
+    """Take a run that needs a person."""
+    with transaction.atomic(durable=True):
+        run = _lock(run_id)
+        if refused := _for_person(run, principal):
+            return refused
+        run.owner = principal
+        run.waits_for = f"{principal} to go on"
+        run.save(update_fields=["owner", "waits_for"])
+        record.append(run=run, kind="run.claimed_by_person", actor=principal, by=str(principal))
+        return OperateResult(code="ok")
+
+
+def release(*, run_id: uuid.UUID, principal: Principal) -> OperateResult:
+    """Give a claimed run back to the list."""
+    with transaction.atomic(durable=True):
+        run = _lock(run_id)
+        if refused := _for_person(run, principal):
+            return refused
+        run.owner = None
+        run.waits_for = "a person to go on"
+        run.save(update_fields=["owner", "waits_for"])
+        record.append(run=run, kind="run.released_by_person", actor=principal, by=str(principal))
+        return OperateResult(code="ok")
+
+
+def _send_on(run_id: uuid.UUID, principal: Principal, reason: str, to: RunState) -> OperateResult:
+    if not reason.strip():
+        return OperateResult(code="reason_needed")
+    with transaction.atomic(durable=True):
+        run = _lock(run_id)
+        if refused := _for_person(run, principal):
+            return refused
+        transitions.move(
+            run=run, to=to, actor=principal, why=reason.strip(), refusals=[], times_out_of_date=0, tries_in_row=0
+        )
+        nudge_relay()
+        return OperateResult(code="ok")
+
+
+def gather_again(*, run_id: uuid.UUID, principal: Principal, reason: str) -> OperateResult:
+    """Read every fact again and go on from there."""
+    return _send_on(run_id, principal, reason, RunState.GATHERING)
+
+
+def decide_again(*, run_id: uuid.UUID, principal: Principal, reason: str) -> OperateResult:
+    """Ask the agent once more about the facts as they were read last."""
+    return _send_on(run_id, principal, reason, RunState.DECIDING)
+
+
+def close(*, run_id: uuid.UUID, principal: Principal, as_state: str, reason: str) -> OperateResult:
+    """End the run by hand, as completed or failed, with the reason as its outcome."""
+    if not reason.strip():
+        return OperateResult(code="reason_needed")
+    with transaction.atomic(durable=True):
+        run = _lock(run_id)
+        if refused := _for_person(run, principal):
+            return refused
+        target = RunState(as_state)
+        if target not in (RunState.COMPLETED, RunState.FAILED):
+            raise ValueError(f"a person closes a run as completed or failed, not {as_state}")
+        transitions.move(run=run, to=target, actor=principal, why=reason.strip(), outcome=reason.strip())
+        return OperateResult(code="ok")

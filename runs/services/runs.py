@@ -1,0 +1,87 @@
+"""Starting a run: once per starting event, with its principals and capabilities fixed for good."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import IntegrityError, connection, transaction
+
+from runs import record
+from runs.canonical import digest
+from runs.models import Principal, Run
+
+RELAY_CHANNEL = "agentops_relay"
+
+
+class StartConflict(Exception):
+    """The same key was used before with other parameters; `run` is the one it made then."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__("this key was used before with other parameters")
+        self.run = run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    run: Run
+    created: bool
+
+
+def start(
+    *,
+    workflow: str,
+    workflow_version: str,
+    title: str,
+    subject: str,
+    data: dict[str, Any],
+    start_key: str,
+    capabilities: list[str],
+    initiator: Principal,
+    run_as: Principal,
+    agent: Principal,
+) -> Started:
+    """Make the run, or find the one that the key made before. `data` is the workflow's validated input.
+
+    Raises StartConflict when the key was used with another workflow or input.
+    """
+    # the version is left out: the same event after a release is still the same event
+    input_digest = digest({"workflow": workflow, "input": data})
+    with transaction.atomic(durable=True):
+        try:
+            with transaction.atomic():
+                run = Run.objects.create(
+                    workflow=workflow,
+                    workflow_version=workflow_version,
+                    title=title,
+                    subject=subject,
+                    input=data,
+                    input_digest=input_digest,
+                    start_key=start_key,
+                    capabilities=capabilities,
+                    initiator=initiator,
+                    run_as=run_as,
+                    agent=agent,
+                )
+        except IntegrityError:
+            run = Run.objects.get(start_key=start_key)
+            if run.input_digest != input_digest:
+                raise StartConflict(run) from None
+            return Started(run=run, created=False)
+        record.append(
+            run=run,
+            kind="run.started",
+            actor=initiator,
+            title=title,
+            subject=subject,
+            workflow=workflow,
+            workflow_version=workflow_version,
+            input=data,
+            capabilities=capabilities,
+        )
+        nudge_relay()
+    return Started(run=run, created=True)
+
+
+def nudge_relay() -> None:
+    """Wake the relay when this transaction commits. Only where somebody waits; the relay polls anyway."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_notify(%s, '')", [RELAY_CHANNEL])

@@ -1,0 +1,73 @@
+"""Every tool there is, by name. Adding one is a line here."""
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from django.conf import settings
+
+from runs.tools.base import Contract, Tool
+from runs.tools.billing.live import CreateCredit
+from runs.tools.helpdesk.live import DraftReply, UpdateTicket
+from runs.tools.http import Connection
+
+
+class Connector(Protocol):
+    """A connector's class: what it promises, and how it is made."""
+
+    @property
+    def contract(self) -> Contract: ...
+
+    def __call__(self, connection: Connection) -> Tool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _System:
+    url: str
+    secret: str
+
+
+# names of the settings that say where a system is and how to get in
+SYSTEMS: dict[str, _System] = {
+    "billing": _System("BILLING_URL", "BILLING_API_KEY"),
+    "helpdesk": _System("HELPDESK_URL", "HELPDESK_TOKEN"),
+}
+
+TOOLS: dict[str, Connector] = {
+    "billing.create_credit": CreateCredit,
+    "helpdesk.update_ticket": UpdateTicket,
+    "helpdesk.draft_reply": DraftReply,
+}
+
+
+class UnknownTool(LookupError):
+    """No tool has this name; the message lists those that exist."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no tool {name!r}; there are {', '.join(sorted(TOOLS))}")
+
+
+def connection(system: str) -> Connection:
+    """Where the system is, from the settings. The limit is that of the calls to it, in seconds."""
+    names = SYSTEMS[system]
+    return Connection(
+        system=system,
+        url=getattr(settings, names.url),
+        secret=getattr(settings, names.secret),
+        limit=settings.CALL_LIMIT_SECONDS,
+    )
+
+
+def contract(name: str) -> Contract:
+    """What the tool promises. Raises UnknownTool."""
+    if name not in TOOLS:
+        raise UnknownTool(name)
+    return TOOLS[name].contract
+
+
+def tool(name: str) -> Tool:
+    """The tool, ready to send and look up; it keeps no state. Raises UnknownTool."""
+    promised = contract(name)
+    reach = connection(promised.system)
+    # a call never takes longer than its contract says, since absence is concluded from that limit
+    limit = min(reach.limit, promised.call_limit.total_seconds())
+    return TOOLS[name](replace(reach, limit=limit))
