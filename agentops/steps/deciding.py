@@ -4,7 +4,6 @@ import datetime as dt
 from typing import Annotated, Any, Union
 
 from pydantic import Field, TypeAdapter, ValidationError
-from runs.providers.registry import provider
 
 from agentops.steps.base import MAX_REFUSED, Next, Step, committing, hand_over
 from agentops.steps.gathering import propose
@@ -14,6 +13,7 @@ from runs.models import Evidence, ModelCall
 from runs.models.run import RunState
 from runs.money import Strict
 from runs.providers.base import ProviderDown, Turn
+from runs.providers.registry import provider
 
 INSTRUCTIONS = (
     "You propose; the system decides. Choose exactly one of the offered actions about the case in the view. "
