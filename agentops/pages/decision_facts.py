@@ -186,7 +186,7 @@ def _evidence(request: ApprovalRequest) -> list[dict[str, Any]]:
                 "piece": piece,
                 "last": last,
                 "moved": last.bound_digest != piece.bound_digest,
-                "fresh": age <= settings.FACT_FRESH_SECONDS,
+                "fresh": age <= settings.FACT_FRESH.total_seconds(),
                 "binds": str(piece.pk) in proposal.rests_on,
                 "content": json.dumps(piece.content, indent=2, ensure_ascii=False),
             }

@@ -128,9 +128,19 @@ def read(run: Run, *, reading: int, story: Story) -> list[Evidence]:
         content = {"kind": kind, "version": version, "summary": summary}
         made.append(
             Evidence.objects.create(
-                run=run, reading=reading, kind=kind, source=source, locator=locator[:300], version=version, title=title[:300],
-                summary=summary, authoritative=weighty, untrusted=outside, content=content,
-                content_digest=digest(content), bound_digest=digest(content),
+                run=run,
+                reading=reading,
+                kind=kind,
+                source=source,
+                locator=locator[:300],
+                version=version,
+                title=title[:300],
+                summary=summary,
+                authoritative=weighty,
+                untrusted=outside,
+                content=content,
+                content_digest=digest(content),
+                bound_digest=digest(content),
             )  # fmt: skip
         )
     return made
@@ -211,7 +221,11 @@ def ask(
     if run.state == RunState.DECIDING:
         transitions.move(run=run, to=RunState.AUTHORISING, actor=principals.system())
         transitions.move(
-            run=run, to=RunState.AWAITING_APPROVAL, actor=principals.system(), waits_for="support managers", wake_at=None
+            run=run,
+            to=RunState.AWAITING_APPROVAL,
+            actor=principals.system(),
+            waits_for="support managers",
+            wake_at=None,
         )
     page = rows(proposal, story, version)
     changes: list[dict[str, str]] = []
