@@ -33,6 +33,7 @@ def flag(name: str) -> bool:
 
 DEBUG = flag("DEBUG")
 DEMO = flag("DEMO")
+DEMO_RUNS = env("DEMO_RUNS", "1") == "1"  # the demo world comes with runs that wait for somebody
 SECRET_KEY = env("SECRET_KEY", "insecure-until-the-stack-makes-one" if DEBUG or DEMO else "")
 PORT = env("PORT", "8000")
 PUBLIC_URL = env("PUBLIC_URL", f"http://localhost:{PORT}").rstrip("/")

@@ -7,8 +7,7 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
-from approvals.models import ApprovalRequest
-from approvals.models.request import RequestState
+from approvals.queries import waiting_count
 from reconciliation.models import Case
 from reconciliation.models.case import CaseState
 from runs.models import Run
@@ -32,8 +31,7 @@ def _counts(user: User) -> dict[str, int]:
     """Only what the reader may see."""
     counts: dict[str, int] = {}
     if user.has_perm("approvals.view_approvalrequest"):
-        waiting = ApprovalRequest.objects.filter(state=RequestState.OPEN, group__in=user.groups.values("name"))
-        counts["mine"] = waiting.exclude(votes__principal__user=user).count()
+        counts["mine"] = waiting_count(user=user)
     if user.has_perm("runs.view_run"):
         counts["needs_person"] = Run.objects.filter(state=RunState.NEEDS_PERSON).count()
     if user.has_perm("reconciliation.view_case"):

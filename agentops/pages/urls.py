@@ -2,8 +2,14 @@
 
 from django.urls import path
 
-from agentops.pages import home
+from agentops.pages import decision, home, inbox, overview
 
 urlpatterns = [
     path("", home.home, name="home"),
+    path("overview/", overview.overview, name="overview"),
+    path("approvals/", inbox.inbox, name="inbox"),
+    path("approvals/arrivals", inbox.arrivals, name="arrivals"),
+    path("approvals/<uuid:request_id>/", decision.decision, name="decision"),
+    path("approvals/<uuid:request_id>/opened", decision.opened, name="decision_opened"),
+    path("approvals/<uuid:request_id>/status", decision.status, name="decision_status"),
 ]

@@ -4,6 +4,7 @@ import datetime as dt
 
 from django.db.models import Q
 
+from agentops.permissions import GROUP_WORDS
 from agentops.steps.base import Next, Step, committing, hand_over, out_of_date, park
 from agentops.steps.deciding import refuse
 from agentops.steps.gathering import read_facts
@@ -82,8 +83,8 @@ def authorise(step: Step) -> Next:
 
 
 def _waits_for(request: ApprovalRequest) -> str:
-    people = "a member" if request.quorum == 1 else f"{request.quorum} members"
-    return f"{people} of {request.group} to decide"
+    people = GROUP_WORDS.get(request.group, request.group)
+    return f"{people} to decide" if request.quorum == 1 else f"{request.quorum} of the {people} to decide"
 
 
 def _problem(run: Run, proposal: Proposal, verdict: Verdict) -> str:

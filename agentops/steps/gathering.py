@@ -1,7 +1,6 @@
 """Reading the facts, and what follows from them."""
 
 from django.conf import settings
-from runs.tools.registry import contract
 
 from agentops.steps.base import Next, Step, committing, done_so_far, hand_over
 from agentops.workflows.base import AskAgent, Complete, Draft, HandOver
@@ -9,6 +8,7 @@ from runs import clock, keeping, record, retry, transitions
 from runs.models import Evidence, ModelCall, Principal, Proposal, Run
 from runs.models.run import RunState
 from runs.tools.base import NoSuchThing, Unreachable
+from runs.tools.registry import contract
 
 
 def begin(step: Step) -> Next:

@@ -20,7 +20,7 @@ READABLE = {
 
 
 HEADERS = [
-    None, "", "Bearer", "Bearer ", "Bearer wrong", "Basic YTpi", "bearer", "Bearer \x00", "Bearer " + "x" * 9000, "aot_",
+    None, "", "Bearer", "Bearer ", "Bearer wrong", "Basic YTpi", "bearer", "Bearer \x00", "Bearer " + "x" * 9000,
 ]  # fmt: skip
 
 
