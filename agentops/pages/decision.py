@@ -82,7 +82,11 @@ def _decide_signed_in(request: HttpRequest, request_id: uuid.UUID) -> HttpRespon
     if choice == "approve" and may_look:  # the second deliberate act is asked for, whatever the browser can do
         return _page(request, ask, confirm=True)
     if choice not in ("approve_confirmed", "reject", "approve"):
-        return _page(request, ask, status=422, notice="Choose Approve or Reject.") if may_look else refused(request, reason="")
+        return (
+            _page(request, ask, status=422, notice="Choose Approve or Reject.")
+            if may_look
+            else refused(request, reason="")
+        )
     following = facts.place(user=user, request=ask)["next"]
     result = _cast(request, request_id, user=user, choice="reject" if choice == "reject" else "approve")
     sentence = words.sentence(code=result.code, detail=result.detail)
@@ -91,7 +95,9 @@ def _decide_signed_in(request: HttpRequest, request_id: uuid.UUID) -> HttpRespon
         messages.add_message(request, level, f"{sentence} {ask.ask}.")
         return redirect("decision", following) if following else redirect("inbox")
     if not may_look:
-        return refused(request, reason=f"{words.sentence(code='no_right', detail={'group': ask.group})} Nothing was done.")
+        return refused(
+            request, reason=f"{words.sentence(code='no_right', detail={'group': ask.group})} Nothing was done."
+        )
     shown = _load(result.successor_id or request_id)
     status = _STATUS.get(result.code, _MOVED_ON)
     return _page(request, shown, status=status, notice=sentence, code=result.code)
@@ -118,7 +124,9 @@ def authenticated_by(request: HttpRequest) -> str:
     parts = []
     for record in records if isinstance(records, list) else []:
         at = record.get("at")
-        when = dt.datetime.fromtimestamp(at, dt.UTC).isoformat(timespec="seconds") if isinstance(at, int | float) else ""
+        when = (
+            dt.datetime.fromtimestamp(at, dt.UTC).isoformat(timespec="seconds") if isinstance(at, int | float) else ""
+        )
         kinds = [str(record.get("method", "")), str(record.get("type", "")), when]
         parts.append(" ".join(kind for kind in kinds if kind))
     return ", ".join(parts) or "session"

@@ -180,13 +180,13 @@ def _evidence(request: ApprovalRequest) -> list[dict[str, Any]]:
     now, rows = clock.now(), []
     for piece in Evidence.objects.filter(run=request.run, reading=proposal.reading).order_by("-authoritative", "kind"):
         last = newest[piece.kind, piece.locator]
-        age = (now - last.retrieved_at).total_seconds()
+        age = now - last.retrieved_at
         rows.append(
             {
                 "piece": piece,
                 "last": last,
                 "moved": last.bound_digest != piece.bound_digest,
-                "fresh": age <= settings.FACT_FRESH_SECONDS,
+                "fresh": age <= settings.FACT_FRESH,
                 "binds": str(piece.pk) in proposal.rests_on,
                 "content": json.dumps(piece.content, indent=2, ensure_ascii=False),
             }
@@ -198,8 +198,9 @@ def _page_rows(request: ApprovalRequest) -> dict[str, Any]:
     """The bound rows exactly as frozen (their digest is what a vote posts), and those with a card."""
     by_key = {row.get("key", ""): row for row in request.page}
     return {
-        "rows": [row for row in request.page if row.get("key") != "lead"],
-        "lead": by_key.get("lead", {}).get("value", ""),
+        "rows": request.page,
+        "lead": exposure.lead(request=request),
+        "identity_row": "identity" in by_key,
         "cards": [by_key[key] for key in _CARDS if key in by_key],
     }
 

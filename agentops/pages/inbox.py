@@ -129,7 +129,11 @@ def arrivals(request: HttpRequest) -> HttpResponse:
     """What the list holds now, for the page to compare with what it shows; nothing else moves under the pointer."""
     user, tab = cast(User, request.user), _tab(request)
     requests = queries.inbox(user=user, tab=tab, limit=PAGE)
-    context = {"tab": tab, "ids": " ".join(str(found.pk) for found in requests), "mine": queries.waiting_count(user=user)}
+    context = {
+        "tab": tab,
+        "ids": " ".join(str(found.pk) for found in requests),
+        "mine": queries.waiting_count(user=user),
+    }
     return render(request, "approvals/arrivals.html", context)
 
 
