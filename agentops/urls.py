@@ -3,8 +3,11 @@
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 
+from agentops.api.views import api
+
 urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/", admin.site.urls),
+    path("api/v1/", api.urls),
     path("accounts/", include("allauth.urls")),
     path("", include("agentops.pages.urls")),
     path("", include("approvals.urls")),

@@ -144,8 +144,8 @@ def promises(request: ApprovalRequest) -> dict[str, Any]:
 def _repeat(known: Contract) -> str:
     retention = times.span(seconds=known.retention.total_seconds())
     return {
-        Repeat.BY_IDENTITY: f"Every attempt carries it. {known.system.capitalize()} answers a repeat within {retention} "
-        "with the first result; after that we look first.",
+        Repeat.BY_IDENTITY: f"Every attempt carries it. {known.system.capitalize()} answers a repeat within "
+        f"{retention} with the first result; after that we look first.",
         Repeat.LOOK_UP_FIRST: "Every attempt carries it. It is looked up first and sent again only when it is proved "
         "that nothing is there.",
         Repeat.ONCE: "It is sent once. If no certain answer comes, a person settles it.",

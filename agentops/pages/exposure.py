@@ -1,4 +1,4 @@
-"""Other exposure of the customer a request is about: what is under way or not confirmed, and the totals it counts in."""
+"""Other exposure of the customer a request is about: what is under way or not confirmed, and its running totals."""
 
 from dataclasses import dataclass
 from typing import Any

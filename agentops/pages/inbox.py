@@ -35,7 +35,7 @@ class Row:
 
 
 def document_row(*, page: list[dict[str, str]]) -> dict[str, str]:
-    """The bound row that names the document a request is about: its invoice, else the first that is not something else."""
+    """The bound row that names what a request is about: its invoice, else the first that is not something else."""
     for row in page:
         if row.get("key") == "invoice":
             return row

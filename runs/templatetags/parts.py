@@ -59,8 +59,11 @@ def money(minor: int | str | None, currency: str) -> SafeString:
         amount = Money(int(minor or 0), currency)
     except (MoneyError, ValueError):  # never hide what cannot be formatted: show what is stored
         return format_html('<span class="money">{} <small>{} minor units</small></span>', minor, currency)
+    shown = amount.display()
+    if amount.currency in shown:  # a currency without a sign of its own: the code is there already
+        return format_html('<data class="money" value="{}">{}</data>', amount.plain(), shown)
     return format_html(
-        '<data class="money" value="{}">{} <small>{}</small></data>', amount.plain(), amount.display(), amount.currency
+        '<data class="money" value="{}">{} <small>{}</small></data>', amount.plain(), shown, amount.currency
     )
 
 
