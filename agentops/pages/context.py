@@ -22,6 +22,7 @@ def shell(request: HttpRequest) -> dict[str, Any]:
     user = getattr(request, "user", None)
     return {
         "demo": settings.DEMO,
+        "demo_world": bool(settings.DEMO and settings.SANDBOX_URL),
         "demo_people": PEOPLE if settings.DEMO else (),
         "demo_password": PASSWORD if settings.DEMO else "",
         "theme": theme if theme in THEMES else "system",

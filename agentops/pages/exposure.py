@@ -46,7 +46,8 @@ def facts_of(request: ApprovalRequest) -> dict[str, Evidence]:
     return {piece.kind: piece for piece in pieces}
 
 
-def _variables(request: ApprovalRequest) -> dict[str, Any]:
+def variables(request: ApprovalRequest) -> dict[str, Any]:
+    """The policy's variables for the action, as when it was proposed. Raises LookupError for an unknown workflow."""
     known = workflow(request.run.workflow, request.run.workflow_version)
     return known.variables(action=request.proposal.action(), facts=facts_of(request))
 
@@ -64,10 +65,10 @@ def shares(*, request: ApprovalRequest) -> list[Share] | None:
     """The totals the action counts in, as the frozen policy version names them; None when they cannot be worked out,
     which is said on the page and never read as "none"."""
     try:
-        variables = _variables(request)
+        known = variables(request)
     except (LookupError, ValueError, TypeError):  # the workflow or its facts are of another time
         return None
-    verdict = evaluate(document=request.policy_version.rules, variables=variables)
+    verdict = evaluate(document=request.policy_version.rules, variables=known)
     if verdict.effect == "deny":
         return None
     needs = verdict.totals

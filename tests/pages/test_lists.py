@@ -9,8 +9,10 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from agentops.pages import exposure
 from approvals import policy_text
-from approvals.models import ApprovalRequest
+from approvals.evaluation import evaluate
+from approvals.models import Allowance, ApprovalRequest
 from tests.pages import world
 
 pytestmark = pytest.mark.usefixtures("db")
@@ -40,7 +42,7 @@ def test_pages_are_for_those_with_the_right_alone(path: str) -> None:
         assert signed_in(world.person(name, group)).get(path).status_code == 200
 
 
-@pytest.mark.parametrize(("group", "start"), [("manager", "/approvals/")])
+@pytest.mark.parametrize(("group", "start"), [("manager", "/approvals/"), ("support", "/runs/"), ("admin", "/cases/")])
 def test_everybody_starts_where_their_work_is(group: str, start: str) -> None:
     assert signed_in(world.person("Some Body", group)).get("/").headers["Location"] == start
 
@@ -149,3 +151,26 @@ def test_the_overview_counts_what_waits_and_what_is_not_known(maya: User) -> Non
     page = " ".join(signed_in(maya).get("/overview/").text.split())
     assert 'Waiting for approval</p> <p class="figure">1</p>' in page
     assert 'Not confirmed</p> <p class="figure">1</p>' in page
+
+
+def test_other_exposure_shows_what_is_not_confirmed_and_what_goes_over_the_limit(maya: User) -> None:
+    world.operation(world.decide(world.ask(), maya), to="unknown")
+    ask = world.ask()
+    shares = exposure.shares(request=ask)
+    assert shares is not None and shares[0].limit == 2_000_000 and shares[0].over == 0
+    key = evaluate(document=ask.policy_version.rules, variables=exposure.variables(ask)).totals[0].key
+    Allowance.objects.create(
+        key=key, label="x", currency="USD", limit_minor=2_000_000, settled_minor=1_800_000, reserved_minor=120_000
+    )
+    page = " ".join(signed_in(maya).get(f"/approvals/{ask.pk}/").text.split())
+    assert "$18,000.00 USD given + $1,200.00 USD under way or not confirmed + $1,200.00 USD this one" in page
+    assert "$400.00 USD over the limit" in page
+    exposed = page[page.index("Other exposure") : page.index("Chain and history")]
+    assert "Not confirmed" in exposed and "Billing creates one credit of $1,200.00" in page
+
+
+def test_totals_that_cannot_be_worked_out_are_not_shown_as_none(maya: User) -> None:
+    broken = world.ask(world.Story(tool="helpdesk.unheard_of"))
+    assert exposure.shares(request=broken) is None
+    page = signed_in(maya).get(f"/approvals/{broken.pk}/").text
+    assert "cannot be worked out right now" in page

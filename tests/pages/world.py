@@ -33,7 +33,7 @@ DOCUMENT = {
          "ask": {"group": "manager", "quorum": 1, "respond_within_minutes": 240, "valid_for_minutes": 60}},
     ],
     "totals": [
-        {"id": "month", "text": "At most $20,000 of credits an account and month", "key": ["account", "month"],
+        {"id": "month", "text": "At most $20,000 of credits an account and month", "key": ["account", "month", "currency"],
          "amount": "amount_minor", "limits": {"USD": "2000000", "JPY": "3000000"}},
     ],
 }  # fmt: skip
@@ -127,6 +127,7 @@ def read(run: Run, *, reading: int, story: Story) -> list[Evidence]:
     )  # fmt: skip
     contents: dict[str, dict[str, Any]] = {
         "account": {"id": "ACC-1093", "name": story.customer, "plan": "Business", "standing": "good"},
+        "sla": {"name": "Business schedule", "plan": "Business", "tiers": [{"below": "99.9", "percent": "10"}]},
         "incident": {"final": True, "started_at": "2026-10-22T13:14:00+00:00", "ended_at": "2026-10-22T16:48:00+00:00"},
         "invoice": {
             "status": "open", "period_start": "2026-10-01T00:00:00+00:00", "currency": story.amount.currency,
