@@ -44,7 +44,7 @@ def _first_reading(t: Teller, version: str) -> None:
 
 def asked(start: dt.datetime, **fields: Any) -> tuple[Teller, Any, Any]:
     """Up to the open request: teller, proposal, request."""
-    t = Teller(w.new_run(**fields), start)
+    t = Teller(w.new_run(created_at=start, **fields), start)
     t.tell("run.started", title=t.run.title, workflow="service_credit v1").later(1)
     _first_reading(t, "3")
     t.later(0.4).move(S.DECIDING).tell("model.asked", model="rules-1", reading=1).later(7)
@@ -132,7 +132,7 @@ def completed(start: dt.datetime, **fields: Any) -> tuple[Teller, Operation]:
 
 
 def needs_person(start: dt.datetime, **fields: Any) -> Teller:
-    t = Teller(w.new_run(**fields), start)
+    t = Teller(w.new_run(created_at=start, **fields), start)
     t.tell("run.started", title=t.run.title, workflow="service_credit v1").later(1)
     _first_reading(t, "1")
     t.later(0.5).move(S.DECIDING).tell("model.asked", model="rules-1", reading=1).later(3)
