@@ -17,7 +17,7 @@ from approvals.models import Allowance, Decision
 from approvals.models.request import RequestState
 from approvals.services import policies, requests
 from reconciliation import moves
-from reconciliation.attempts import sent_attempts
+from reconciliation.attempts import seen_recorded, sent_attempts
 from reconciliation.classification import Resend
 from reconciliation.classification import resend as resend_rule
 from reconciliation.models import Attempt, Operation, Reservation, WorkerProcess
@@ -273,7 +273,13 @@ def _may_resend(operation: Operation, contract: Contract, wanted: Resend) -> boo
     if wanted == Resend.NO or latest is None or latest.source != "probe" or latest.finding != "absent":
         return False
     attempts = sent_attempts(operation=operation)
-    return wanted == resend_rule(contract=contract, attempts=attempts, absent_at=latest.asked_at, now=clock.now())
+    return wanted == resend_rule(
+        contract=contract,
+        attempts=attempts,
+        absent_at=latest.asked_at,
+        now=clock.now(),
+        seen=seen_recorded(operation=operation),
+    )
 
 
 _CLOSES = {"expired": RequestState.EXPIRED, "out_of_date": RequestState.STALE}
