@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 RECORD_PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)  # seconds; together well within a lease
 VOID_READ_AGAIN = frozenset({"out_of_date", "rights_lost", "not_approved", "policy_changed", "contract_changed"})
 TRY_AGAIN_CODES = frozenset({"precondition_failed", "absent"})  # proved undone, and worth proposing afresh
+GAVE_UP = "gave_up"
 
 
 def carry_out(step: Step) -> Next:
@@ -72,6 +73,7 @@ def attempt(step: Step, proposal: Proposal, connector: Tool, *, resend: Resend) 
     facts = read_facts(step, resume_to=resume_to)
     if isinstance(facts, Next):
         return facts
+    began = time.monotonic()  # before the row is written: a worker frozen from here on must see that it is too late
     opened = execute.open_attempt(
         lease=step.lease,
         lease_seconds=settings.LEASE_SECONDS,
@@ -92,7 +94,7 @@ def attempt(step: Step, proposal: Proposal, connector: Tool, *, resend: Resend) 
         return _void(step, opened, unknown=resend != Resend.NO)
     if isinstance(opened, execute.Held):
         return _held(step, opened)
-    answer = call(connector, opened, began=time.monotonic())
+    answer = call(connector, opened, began=began)
     faultpoints.reach("attempt.called")
     _record(opened, answer, connector, step)
     faultpoints.reach("attempt.recorded.after")
@@ -100,7 +102,10 @@ def attempt(step: Step, proposal: Proposal, connector: Tool, *, resend: Resend) 
 
 
 def call(connector: Tool, opened: execute.Opened, *, began: float) -> Answer:
-    """Phase 2: make the call if there is still time, and say what is known. Anything unforeseen is ambiguous."""
+    """Phase 2: make the call if there is still time, and say what is known. Anything unforeseen is ambiguous.
+
+    `began` is this machine's monotonic time from before the attempt was opened, so it runs out before `send_before`.
+    """
     made = opened.attempt
     allowed = (made.send_before - made.opened_at).total_seconds()
     if time.monotonic() - began > allowed:
@@ -215,6 +220,10 @@ def _after_failure(step: Step, operation: Operation) -> Next:
     with committing(step.lease, "run.advanced") as run:
         if operation.state == S.ABANDONED or operation.failure_code in TRY_AGAIN_CODES:
             return out_of_date(run, why=operation.failure or "it was never sent", actor=step.actor)
+        if operation.failure_code == GAVE_UP:
+            reason = f"given up after {operation.attempts_made} attempts: {operation.failure}"
+            hand_over(run, code=GAVE_UP, reason=reason, actor=step.actor)
+            return Next.PARK
         reason = f"{operation.system} refused: {operation.failure}; nothing was done"
         hand_over(run, code="refused_by_system", reason=reason, actor=step.actor)
         return Next.PARK
@@ -225,5 +234,5 @@ def _give_up(step: Step, operation: Operation) -> Next:
         locked = Operation.objects.select_for_update(of=("self",)).get(pk=operation.pk)
         reason = f"{operation.system} could not be reached in {operation.attempts_made} attempts; nothing was done"
         moves.move(run=run, operation=locked, to=S.ABANDONED, actor=step.actor, why=reason)
-        hand_over(run, code="gave_up", reason=reason, actor=step.actor)
+        hand_over(run, code=GAVE_UP, reason=reason, actor=step.actor)
         return Next.PARK

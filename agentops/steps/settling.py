@@ -2,8 +2,8 @@
 
 from agentops.steps.authorising import current_proposal
 from agentops.steps.base import Next, Step, committing, park
-from agentops.steps.executing import attempt
-from reconciliation.attempts import sent_attempts
+from agentops.steps.executing import GAVE_UP, attempt
+from reconciliation.attempts import seen_recorded, sent_attempts
 from reconciliation.classification import Resend, resend
 from reconciliation.models import Case, Observation, Operation
 from reconciliation.models.operation import OperationState
@@ -44,11 +44,13 @@ def _after_absence(
 ) -> Next:
     """None recorded: send again if the resend rule and every check allow it; fail it if absence is proved; else ask
     again later."""
+    attempts = sent_attempts(operation=operation)
     rule = resend(
         contract=connector.contract,
-        attempts=sent_attempts(operation=operation),
+        attempts=attempts,
         absent_at=observation.asked_at,
         now=clock.now(),
+        seen=seen_recorded(operation=operation),
     )
     went = Next.GO_ON
     if rule != Resend.NO and step.run.cancel_requested_at is None:
@@ -57,8 +59,10 @@ def _after_absence(
         if operation.state != S.UNKNOWN or operation.observations.latest("at").pk != observation.pk:
             return went  # it was sent
     if observation.conclusive:
-        why = "it is proved that nothing happened, and it may not be sent again"
-        settle.fail_as_absent(operation_id=operation.pk, why=why, actor=step.actor)
+        code = GAVE_UP if len(attempts) >= connector.contract.max_attempts else "absent"
+        settle.fail_as_absent(
+            operation_id=operation.pk, contract=connector.contract, code=code, actor=step.actor
+        )  # fmt: skip
     return went
 
 

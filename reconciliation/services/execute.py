@@ -22,6 +22,7 @@ from reconciliation.classification import Resend
 from reconciliation.classification import resend as resend_rule
 from reconciliation.models import Attempt, Operation, Reservation, WorkerProcess
 from reconciliation.models.operation import OperationState
+from reconciliation.unaltered import altered
 from runs import clock, faultpoints, leases, record
 from runs.canonical import canonical_bytes
 from runs.identity import wire_key
@@ -58,7 +59,7 @@ class Held:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Void:
     """The decision in hand no longer counts. `code`: cancelled, expired, out_of_date, rights_lost, rejected,
-    not_approved, policy_changed, not_granted, contract_changed, business_key_taken, over_limit, no_decision."""
+    not_approved, policy_changed, not_granted, contract_changed, business_key_taken, over_limit, no_decision, altered."""
 
     code: str
     detail: str
@@ -89,7 +90,9 @@ def open_attempt(
         found = Operation.objects.select_for_update(of=("self",)).filter(proposal=proposal).first()
         if found is not None and found.attempts.filter(closed_at__isnull=True).exists():
             return Held(code="attempt_open", detail="an earlier attempt has not ended")
-        void = _void(run=run, proposal=proposal, contract=contract, facts=facts, authority=authority)
+        void = _void(
+            run=run, proposal=proposal, contract=contract, facts=facts, authority=authority, operation=found
+        )
         if void is None and authority is not None:
             made = found or _spend(
                 run=run, proposal=proposal, contract=contract, facts=facts, decision=authority.decision, actor=actor
@@ -111,7 +114,13 @@ _PROBLEMS = {
 
 
 def _void(
-    *, run: Run, proposal: Proposal, contract: Contract, facts: Facts, authority: requests.Authority | None
+    *,
+    run: Run,
+    proposal: Proposal,
+    contract: Contract,
+    facts: Facts,
+    authority: requests.Authority | None,
+    operation: Operation | None,
 ) -> Void | None:
     """The checks that void a decision, in the order in which they are told to people."""
     if run.cancel_requested_at is not None:
@@ -120,14 +129,16 @@ def _void(
         return Void(code="no_decision", detail="nobody has allowed this action")
     if authority.problem:
         return Void(code=authority.problem, detail=_PROBLEMS[authority.problem])
+    if proposal.contract_version != contract.version:
+        return Void(code="contract_changed", detail=f"{proposal.tool} has changed since this was proposed")
+    if what := altered(proposal=proposal, contract=contract, authority=authority, operation=operation):
+        return Void(code="altered", detail=f"{what} is not what it was when this was allowed")
     if clock.now() - facts.read_at > facts.fresh_for:
         return Void(code="out_of_date", detail="the facts were read too long ago")
     if facts.binding_digest != authority.decision.binding_digest:
         return Void(code="out_of_date", detail="a fact that the decision rests on has changed since")
     if proposal.tool not in run.capabilities:
         return Void(code="not_granted", detail=f"this run was not granted {proposal.tool}")
-    if proposal.contract_version != contract.version:
-        return Void(code="contract_changed", detail=f"{proposal.tool} has changed since this was proposed")
     version = policies.governing(tool=proposal.tool, lock=True)
     if version is None:
         return Void(code="policy_changed", detail=f"no policy governs {proposal.tool} any more")
@@ -149,16 +160,17 @@ def _spend(
     *, run: Run, proposal: Proposal, contract: Contract, facts: Facts, decision: Decision, actor: Principal
 ) -> Operation | Void:
     """Create the operation: the decision is spent, the business key taken, the totals reserved."""
+    version = policies.governing(tool=proposal.tool, lock=True)
+    assert version is not None  # checked a moment ago, under the same lock
+    verdict = evaluate(document=version.rules, variables=facts.variables)
+    over = _over_limit(verdict=verdict)  # first of all the locks: two for the same thing meet here, one after the other
     taken = Operation.objects.filter(business_key=proposal.business_key).exclude(
         state__in=[OperationState.FAILED, OperationState.ABANDONED]
     )
     if other := taken.select_related("run").first():
         return Void(code="business_key_taken", detail=f"“{other.run.title}” already has this one ({other.identity})")
-    version = policies.governing(tool=proposal.tool, lock=True)
-    assert version is not None  # checked a moment ago, under the same lock
-    verdict = evaluate(document=version.rules, variables=facts.variables)
-    if void := _over_limit(verdict=verdict):
-        return void
+    if over is not None:
+        return over
     operation = Operation.objects.create(
         run=run,
         proposal=proposal,

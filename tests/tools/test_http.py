@@ -1,6 +1,7 @@
 """What failures on the wire prove, with real sockets, and that a call ends in time whatever the peer does."""
 
 import contextlib
+import re
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -10,10 +11,25 @@ import pytest
 import requests
 
 from runs.tools.base import Ambiguous, NotSent, Overloaded, Refused, ToolError
+from runs.tools.billing.contract import CreditEffect
+from runs.tools.billing.live import CreateCredit
 from runs.tools.helpdesk.client import write
 from runs.tools.http import Connection, from_exception, from_status, raw_answer
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+
+
+def _whole_request(connection: socket.socket) -> bytes:
+    got = b""
+    while True:
+        more = connection.recv(65536)
+        if not more:
+            raise ConnectionError("the caller left in the middle of its request")
+        got += more
+        head, found, body = got.partition(b"\r\n\r\n")
+        [length] = re.findall(rb"(?i)content-length: (\d+)", head) or [b"0"]
+        if found and len(body) >= int(length):
+            return got
 
 
 class Peer:
@@ -35,10 +51,7 @@ class Peer:
 
     def _play(self, connection: socket.socket) -> None:
         with connection, contextlib.suppress(OSError):
-            got = b""
-            while b"\r\n\r\n" not in got or not got.endswith(b"}"):
-                got += connection.recv(65536) or b"}\r\n\r\n}"
-            self.requests.append(got)
+            self.requests.append(_whole_request(connection))
             self._part(connection, self.closed_by_caller)
 
     def close(self) -> None:
@@ -61,6 +74,12 @@ def peer() -> Iterator[Callable[..., Peer]]:
 def send(url: str, *, limit: float = 2.0, connect: float = 1.0) -> dict[str, object]:
     connection = Connection(system="helpdesk", url=url, secret="t", limit=limit, connect=connect)
     return write(connection, method="POST", to="x", body={"a": "b"}, identity="id", wire_key="id:0")
+
+
+def bill(url: str, *, limit: float = 2.0) -> None:
+    effect = dict.fromkeys(CreditEffect.model_fields, "1") | {"reason": "sla_breach", "balance_minor": "0"}
+    connection = Connection(system="billing", url=url, secret="sk_test_1", limit=limit)
+    CreateCredit(connection).send(effect=effect, identity="id", wire_key="id:0")
 
 
 def outcome(url: str, **limits: float) -> ToolError:
@@ -147,6 +166,46 @@ def test_a_broken_answer_is_ambiguous(answer: bytes, peer: Callable[..., Peer]) 
     broken = peer(lambda connection, closed: connection.sendall(answer))
     assert isinstance(outcome(broken.url), Ambiguous)
     assert len(broken.requests) == 1
+
+
+@pytest.mark.parametrize("part", [_silent, _drips(b"HTTP/1.1 200 OK\r\n\r\n{", b" ")], ids=["silent", "endless body"])
+def test_the_billing_library_keeps_the_same_limit(
+    part: Callable[[socket.socket, threading.Event], None], peer: Callable[..., Peer]
+) -> None:
+    dripping = peer(part)
+    with pytest.raises(Ambiguous):
+        bill(dripping.url, limit=0.6)
+    assert dripping.closed_by_caller.wait(5)
+    assert len(dripping.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nnull",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>",
+        b'HTTP/1.1 200 OK\r\nContent-Length: 28\r\n\r\n{"object":"invoice","id":"x"}',
+        b'HTTP/1.1 200 OK\r\nContent-Length: 24\r\n\r\n{"object":"credit_note"}',
+        b"HTTP/1.1 204 No Content\r\n\r\n",
+        b"HTTP/1.1 503 Busy\r\nContent-Length: 4\r\n\r\nbusy",
+    ],
+)
+def test_an_answer_of_billing_that_nobody_can_read_is_ambiguous(answer: bytes, peer: Callable[..., Peer]) -> None:
+    strange = peer(lambda connection, closed: connection.sendall(answer))
+    with pytest.raises(Ambiguous):
+        bill(strange.url)
+    assert len(strange.requests) == 1
+
+
+def test_the_billing_library_follows_no_redirect_either(peer: Callable[..., Peer]) -> None:
+    elsewhere = peer(lambda connection, closed: connection.sendall(ANSWER))
+    moved = f"HTTP/1.1 307 Moved\r\nLocation: {elsewhere.url}/\r\nContent-Length: 0\r\n\r\n".encode()
+    redirecting = peer(lambda connection, closed: connection.sendall(moved))
+    with pytest.raises(Ambiguous):
+        bill(redirecting.url)
+    assert (len(redirecting.requests), len(elsewhere.requests)) == (1, 0)
 
 
 def test_a_redirect_is_not_followed(peer: Callable[..., Peer]) -> None:
