@@ -90,9 +90,7 @@ def open_attempt(
         found = Operation.objects.select_for_update(of=("self",)).filter(proposal=proposal).first()
         if found is not None and found.attempts.filter(closed_at__isnull=True).exists():
             return Held(code="attempt_open", detail="an earlier attempt has not ended")
-        void = _void(
-            run=run, proposal=proposal, contract=contract, facts=facts, authority=authority, operation=found
-        )
+        void = _void(run=run, proposal=proposal, contract=contract, facts=facts, authority=authority, operation=found)
         if void is None and authority is not None:
             made = found or _spend(
                 run=run, proposal=proposal, contract=contract, facts=facts, decision=authority.decision, actor=actor

@@ -34,7 +34,9 @@ def counted(world: World) -> dict[str, int]:
 def all_once(world: World, run: Run) -> None:
     assert run.state == "completed", (run.person_reason, run.waits_for)
     assert counted(world) == {"billing.credit_notes.create": 1, UPDATE: 1, DRAFT: 1}
-    assert len(world.sandbox.requests(identity=world.credit(run).identity, operation="billing.credit_notes.create")) == 1
+    assert (
+        len(world.sandbox.requests(identity=world.credit(run).identity, operation="billing.credit_notes.create")) == 1
+    )
     assert record.verify(stream=f"run:{run.pk}") is None
 
 

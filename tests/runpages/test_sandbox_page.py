@@ -41,9 +41,7 @@ def me(**more: str) -> dict[str, str]:
     return {"as_user": str(world.person("priya").pk), **more}
 
 
-def test_faults_are_set_counted_and_cleared(
-    db: str, outside: sandbox_process.SandboxProcess, signed_in: Maker
-) -> None:
+def test_faults_are_set_counted_and_cleared(db: str, outside: sandbox_process.SandboxProcess, signed_in: Maker) -> None:
     client = signed_in(OPERATE)
     assert "Nothing has happened out there yet" in html(client.get("/sandbox/"))
     form = {"mode": "execute_and_timeout", "operation": "billing.credit_notes.create", "times": "2", "seconds": "5"}
