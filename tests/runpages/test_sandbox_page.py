@@ -12,8 +12,8 @@ from tests.runpages import world
 OPERATE = "runs.operate_run"
 Maker = Callable[..., Client]
 WORLD = {
-    "plans": [],
-    "accounts": [{"id": "ACC-1", "name": "Acme Corp", "billing_customer": "cus_acme", "standing": "good"}],
+    "plans": [{"id": "business", "name": "Business", "sla": {"version": "1", "tiers": [{"below": "99.9", "percent": "10"}]}}],
+    "accounts": [{"id": "ACC-1", "name": "Acme Corp", "billing_customer": "cus_acme", "plan": "business", "standing": "good"}],
     "incidents": [],
     "invoices": [
         {"number": "INV-1", "account": "ACC-1", "currency": "usd", "total_minor": 1200000, "period_start": "2026-10-01",
