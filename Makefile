@@ -17,8 +17,8 @@ help: ## list what there is
 run: venv ## start everything on this machine; PORT=8000, AGENTOPS_DATA=.data; Ctrl-C stops it
 	@exec $(PY) -m agentops.local run
 
-demo: venv ## play one case from start to end; TICKET=CS-8812 chooses it
-	@exec $(PY) manage.py demo $(if $(TICKET),--ticket "$(TICKET)")
+demo: venv ## play the reference case with billing's answer lost; TICKET=case.json plays another
+	@exec $(PY) -m agentops.demo $(if $(TICKET),"$(TICKET)")
 
 test: venv-dev ## run every test
 	@exec $(PY) -m pytest

@@ -42,15 +42,18 @@ STEPS: dict[RunState, Callable[[Step], Next]] = {
 
 def advance(*, run_id: uuid.UUID) -> int:
     """Take the run as far as it goes now and return the number of steps; 0 when it is not due, or another has it."""
-    faultpoints.reach("run.claimed")
     lease = leases.claim(run_id=run_id, holder=str(processes.current().pk), seconds=settings.LEASE_SECONDS)
     if lease is None:
         return 0
+    faultpoints.reach("run.claimed")
     steps = 0
     try:
         while steps < MAX_STEPS:
             steps += 1
-            if _step(lease) == Next.PARK:
+            went = _step(lease)
+            if steps == 1:
+                leases.worked(lease=lease)
+            if went == Next.PARK:
                 break
         else:
             _let_go(lease, reason="it took too many steps at once")
@@ -71,17 +74,22 @@ def _step(lease: leases.Lease) -> Next:
     actor = principals.system()
     if run.claims_in_row > MAX_CLAIMS:
         reason = f"{run.claims_in_row - 1} workers failed on it in a row"
-        return _open_case(lease, reason) or _hand_over(lease, code="keeps_failing", reason=reason)
+        return _give_up(lease, code="keeps_failing", reason=reason)
     try:
         found = workflow(run.workflow, run.workflow_version)
     except UnknownWorkflow as problem:
-        return _hand_over(lease, code="unknown_workflow", reason=str(problem))
+        return _give_up(lease, code="unknown_workflow", reason=str(problem))
     step = Step(lease=lease, run=run, workflow=found, actor=actor)
     if run.cancel_requested_at is not None and not cancelling.in_flight(step):
         return cancelling.cancel(step)
     if run.state == RunState.NEEDS_PERSON:
         return _park_for_person(lease)
     return STEPS[run.as_state()](step)
+
+
+def _give_up(lease: leases.Lease, *, code: str, reason: str) -> Next:
+    """The machine cannot go on: a person has the run, or an admin the operation that is not settled."""
+    return _open_case(lease, reason) or _hand_over(lease, code=code, reason=reason)
 
 
 def _hand_over(lease: leases.Lease, *, code: str, reason: str) -> Next:

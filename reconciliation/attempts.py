@@ -3,7 +3,9 @@
 import datetime as dt
 
 from reconciliation.classification import Result, Sent
-from reconciliation.models import Operation
+from reconciliation.models import Observation, Operation
+
+_RECORDED = (Observation.Finding.FOUND, Observation.Finding.DIFFERENT, Observation.Finding.SEVERAL)
 
 
 def sent_attempts(*, operation: Operation) -> list[Sent]:
@@ -18,3 +20,9 @@ def sent_attempts(*, operation: Operation) -> list[Sent]:
         )
         for one in operation.attempts.select_related("sender").order_by("number")
     ]
+
+
+def seen_recorded(*, operation: Operation) -> bool:
+    """Did the other side ever say, by an answer or a lookup, that it has something under this identity? A lookup that
+    finds nothing then looked in the wrong place or too early; it proves nothing."""
+    return operation.observations.filter(finding__in=_RECORDED).exists()

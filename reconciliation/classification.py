@@ -32,12 +32,17 @@ class Outcome(StrEnum):
 def after_answer(*, earlier: Sequence[Result], result: Result, as_sent: bool) -> Outcome:
     """What the operation is once an attempt has answered.
 
+    A success after a call whose outcome is not known is looked up before it counts: a receiver that did not keep the
+    key has done it twice, and only its own record tells.
+
     `earlier` are the other attempts' results (an open one counts as AMBIGUOUS). Without effect only if EVERY attempt
     is proved without effect: a refusal of the second call says nothing about the first.
     """
+    if any(one not in WITHOUT_EFFECT for one in earlier):
+        return Outcome.UNKNOWN
     if result == Result.DONE:
         return Outcome.SUCCEEDED if as_sent else Outcome.UNKNOWN
-    if result not in WITHOUT_EFFECT or any(one not in WITHOUT_EFFECT for one in earlier):
+    if result not in WITHOUT_EFFECT:
         return Outcome.UNKNOWN
     return Outcome.FAILED if result == Result.REFUSED else Outcome.LATER
 
@@ -59,10 +64,16 @@ def conclusive_from(*, contract: Contract, attempts: Sequence[Sent]) -> dt.datet
     return max(one.send_before + one.call_limit + contract.settling for one in attempts)
 
 
-def absence_is_conclusive(*, contract: Contract, attempts: Sequence[Sent], asked_at: dt.datetime) -> bool:
-    """Does "none found" at `asked_at` prove that nothing happened, and that nothing still can?"""
+def absence_is_conclusive(
+    *, contract: Contract, attempts: Sequence[Sent], asked_at: dt.datetime, seen: bool
+) -> bool:  # fmt: skip
+    """Does "none found" at `asked_at` prove that nothing happened, and that nothing still can?
+
+    `seen`: the other side once said that it has something under this identity, which no later "none" takes back.
+    """
     return (
         contract.lookup_is_conclusive
+        and not seen
         and asked_at > conclusive_from(contract=contract, attempts=attempts)
         and not any(one.can_wake for one in attempts)
     )
@@ -78,13 +89,18 @@ RETENTION_MARGIN = dt.timedelta(minutes=10)
 SAME_KEY_TRIES = 2  # a receiver may replay a stored failure for its key for as long as it keeps it
 
 
-def resend(*, contract: Contract, attempts: Sequence[Sent], absent_at: dt.datetime, now: dt.datetime) -> Resend:
-    """The resend rule, the only one; `absent_at` is when the latest lookup that found nothing was asked.
+def resend(
+    *, contract: Contract, attempts: Sequence[Sent], absent_at: dt.datetime, now: dt.datetime, seen: bool
+) -> Resend:
+    """The resend rule, the only one; `absent_at` is when the latest lookup that found nothing was asked, `seen` as for
+    `absence_is_conclusive`. Never more attempts than the contract allows.
 
     (a) with the same wire key, where the receiver deduplicates it, within its retention less a margin;
     (b) with the next epoch, after conclusive absence. Otherwise it is not sent.
     """
-    if any(one.can_wake for one in attempts) or contract.repeat == Repeat.ONCE:
+    if seen or any(one.can_wake for one in attempts) or contract.repeat == Repeat.ONCE:
+        return Resend.NO
+    if len(attempts) >= contract.max_attempts:
         return Resend.NO
     epoch = max(one.epoch for one in attempts)
     current = [one for one in attempts if one.epoch == epoch]
@@ -94,6 +110,6 @@ def resend(*, contract: Contract, attempts: Sequence[Sent], absent_at: dt.dateti
         and now < min(one.opened_at for one in current) + contract.retention - RETENTION_MARGIN
     ):
         return Resend.SAME_KEY
-    if absence_is_conclusive(contract=contract, attempts=attempts, asked_at=absent_at):
+    if absence_is_conclusive(contract=contract, attempts=attempts, asked_at=absent_at, seen=seen):
         return Resend.NEW_EPOCH
     return Resend.NO

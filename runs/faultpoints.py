@@ -27,7 +27,6 @@ NAMES = frozenset(
         "probe.recorded.after",
         "run.advanced.before",
         "run.advanced.after",
-        "run.parked",
     }
 )
 

@@ -47,9 +47,15 @@ def hold(*, lease: Lease, seconds: float | None = None) -> Run:
     if seconds is not None:
         with connection.cursor() as cursor:
             cursor.execute(
-                "UPDATE runs_run SET lease_until = clock_timestamp() + make_interval(secs => %s), claims_in_row = 0"
-                " WHERE id = %s",
+                "UPDATE runs_run SET lease_until = clock_timestamp() + make_interval(secs => %s) WHERE id = %s",
                 [seconds, lease.run_id],
             )
-        run.claims_in_row = 0
     return run
+
+
+def worked(*, lease: Lease) -> None:
+    """A whole step succeeded, so the claims in a row are counted anew.
+
+    A commit in the middle of a step does not count: a step that reads, commits and then always fails would never end.
+    """
+    Run.objects.filter(pk=lease.run_id, lease_token=lease.token, claims_in_row__gt=0).update(claims_in_row=0)

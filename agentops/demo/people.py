@@ -5,7 +5,7 @@ from django.db import transaction
 
 from agentops.demo.world import PASSWORD, PEOPLE
 from agentops.permissions import ensure_groups
-from approvals.seed_policies import SEED_POLICIES
+from approvals.seed_policies import SEEDS
 from approvals.services import policies
 from runs.services import principals
 
@@ -29,6 +29,13 @@ def ensure_people() -> dict[str, User]:
 
 def ensure_policies() -> None:
     """The seeded policies, published where they are missing; a newer version of a person's is left in force."""
-    for seed in SEED_POLICIES:
-        if all(policies.governing(tool=tool) is None for tool in seed["tools"]):
-            policies.publish(**seed, publisher=principals.system())
+    for seed in SEEDS:
+        if all(policies.governing(tool=tool) is None for tool in seed.tools):
+            policies.publish(
+                slug=seed.slug,
+                name=seed.name,
+                tools=list(seed.tools),
+                document=seed.document,
+                note=seed.note,
+                publisher=principals.system(),
+            )

@@ -90,8 +90,8 @@ STORIES = (
         incident="INC-314",
         started_at="2026-10-09T06:05:00Z",
         ended_at="2026-10-09T08:31:00Z",
-        subject="Ausfall am 9. Oktober",
-        body="Am 9. Oktober war der Shop über zwei Stunden nicht erreichbar. Bitte um Gutschrift laut Vertrag.",
+        subject="Outage on 9 October",
+        body="Our shop was unavailable for more than two hours on 9 October. Please credit us as our contract says.",
     ),
     Story(
         ticket="CS-8826",
@@ -129,8 +129,8 @@ STORIES = (
         incident="INC-318",
         started_at="2026-10-03T00:00:00Z",
         ended_at="2026-10-03T09:10:00Z",
-        subject="Nine hours without appointments",
-        body="Nine hours without the booking system. This cannot go without consequences.",
+        subject="Nine hours of downtime",
+        body="Nine hours of downtime of the booking system on 3 October. We claim the full service credit.",
     ),
     Story(
         ticket="CS-8836",

@@ -10,22 +10,18 @@ from agentops.local.variables import ROOT
 
 PROGRAMS = ("sandbox", "web", "worker", "relay")
 # Where billing's events are sent; the path belongs to the product's URLs.
-WEBHOOK_PATH = "/webhooks/billing/"
+WEBHOOK_PATH = "/api/v1/events/billing"
 # Whoever starts the stack as root knows; eight lines about it at every start hide what matters.
 WORKER_ENV = {"PYTHONWARNINGS": "ignore:You're running the worker with superuser privileges"}
 
 
 @dataclass(frozen=True)
 class Step:
-    """A command that has to end with status 0 before anything after it starts.
-
-    ``keep`` names the program it is for: without that program the step is left out too.
-    """
+    """A command that has to end with status 0 before anything after it starts."""
 
     name: str
     command: Sequence[str]
     env: Mapping[str, str] = field(default_factory=dict)
-    keep: str | None = None
 
 
 @dataclass(frozen=True)
@@ -50,9 +46,9 @@ def product(env: Mapping[str, str], /) -> list[Entry]:
     return [
         # The owner role's address, and only here: nothing that stays has more rights than the application's role.
         Step("migrate", _manage("migrate", "--no-input", "-v", "1"), {"DATABASE_URL": env["OWNER_DATABASE_URL"]}),
-        Step("check", _manage("check")),
+        Step("check", _manage("check", "--database", "default")),
         *([_sandbox(env)] if "SANDBOX_URL" in env else []),
-        *([Step("demo_world", _manage("demo_world"), keep="sandbox")] if _demo(env) else []),
+        *([Step("demo_world", _manage("demo_world"))] if demo(env) else []),
         _web(env),
         Program("worker", _worker(), WORKER_ENV, ready_line=" ready."),
         Program("relay", _manage("relay")),
@@ -63,9 +59,9 @@ def _manage(*arguments: str) -> list[str]:
     return [sys.executable, str(ROOT / "manage.py"), *arguments]
 
 
-def _demo(env: Mapping[str, str]) -> bool:
-    command = ROOT / "agentops" / "management" / "commands" / "demo_world.py"
-    return env.get("DEMO", "").lower() in {"1", "true", "yes", "on"} and command.exists()
+def demo(env: Mapping[str, str], /) -> bool:
+    """Whether the demo world is wanted."""
+    return env.get("DEMO", "").lower() in {"1", "true", "yes", "on"}
 
 
 def _sandbox(env: Mapping[str, str]) -> Program:

@@ -200,7 +200,8 @@ class Stack:
                 f"Port {self._port} is in use by another program. Stop it, or choose another: PORT={self._port + 1}."
             )
         port = self._port or variables.free_port()
-        sandbox = variables.free_port(remembered=self.data_dir / "sandbox.port")
+        wanted = "sandbox" in self._processes and variables.needs_sandbox(self._given)
+        sandbox = variables.free_port(remembered=self.data_dir / "sandbox.port") if wanted else None
         self.env = variables.resolve(data_dir=self.data_dir, port=port, sandbox_port=sandbox, given=self._given)
 
     def _start_servers(self) -> None:
@@ -220,12 +221,8 @@ class Stack:
             self.env.setdefault("CHANNEL_URL", self.valkey.channel_url())
 
     def _entries(self) -> Iterator[Step | Program]:
-        wanted = set(self._processes)
-        if not variables.needs_sandbox(self._given):
-            wanted.discard("sandbox")
         for entry in self._plan(self.env):
-            name = entry.keep if isinstance(entry, Step) else entry.name
-            if name is None or name in wanted:
+            if isinstance(entry, Step) or entry.name in self._processes:
                 yield entry
 
     def _child_env(self) -> dict[str, str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import FrameType
 
 from agentops.local.errors import LocalStackError
+from agentops.local.plan import demo
 from agentops.local.running import describe
 from agentops.local.stack import Stack
 
@@ -120,6 +121,6 @@ def _announce(stack: Stack) -> None:
     lines = ["", f"Ready: {stack.env['PUBLIC_URL']}"]
     if "sandbox" in stack.programs:
         lines.append(f"Sandbox (stand-in for outside systems): {stack.sandbox_url}")
-    if stack.env.get("DEMO") == "1" and sign_ins.exists():
+    if demo(stack.env) and sign_ins.exists():
         lines += ["", *sign_ins.read_text(encoding="utf-8").splitlines()]
     stack.console.say("\n".join([*lines, "", f"Data: {stack.data_dir}   Stop: Ctrl-C"]))

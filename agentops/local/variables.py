@@ -56,24 +56,22 @@ def port(environ: Mapping[str, str], /) -> int:
     return int(text)
 
 
-def resolve(*, data_dir: Path, port: int, sandbox_port: int, given: Mapping[str, str]) -> dict[str, str]:
-    """Everything but the servers' addresses: secrets (made once), our own addresses, and the sandbox's where needed.
+def resolve(*, data_dir: Path, port: int, sandbox_port: int | None, given: Mapping[str, str]) -> dict[str, str]:
+    """Everything but the servers' addresses: secrets (made once), our own addresses, and the sandbox's if it runs.
 
     ``given`` wins throughout. The demo world is the default only for a database of our own, since it has known
     passwords.
     """
     credentials = Credentials(data_dir=data_dir)
-    sandbox = f"http://127.0.0.1:{sandbox_port}"
     values = {
         "AGENTOPS_DATA": str(data_dir),
         "PORT": str(port),
         "PUBLIC_URL": f"http://localhost:{port}",
-        "BILLING_URL": sandbox,
-        "HELPDESK_URL": f"{sandbox}/helpdesk/v1",
         "DEMO": "0" if "DATABASE_URL" in given else "1",
     }
-    if needs_sandbox(given):
-        values["SANDBOX_URL"] = sandbox
+    if sandbox_port is not None:
+        sandbox = f"http://127.0.0.1:{sandbox_port}"
+        values |= {"SANDBOX_URL": sandbox, "BILLING_URL": sandbox, "HELPDESK_URL": f"{sandbox}/helpdesk/v1"}
     for name in GENERATED:
         if name not in given:
             values[name] = PREFIXES.get(name, "") + credentials.get(name.lower())

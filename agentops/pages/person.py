@@ -131,9 +131,7 @@ def person_run(request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
     return _page(request, _found(run_id), WayForm())
 
 
-def _simple(
-    request: HttpRequest, run_id: uuid.UUID, act: Callable[..., OperateResult], done: str
-) -> HttpResponse:
+def _simple(request: HttpRequest, run_id: uuid.UUID, act: Callable[..., OperateResult], done: str) -> HttpResponse:
     """Claim or give back: no form beyond the button."""
     if someone_else(request):
         return refused(request, reason="This page was opened under another login, so nothing was changed.")
@@ -149,7 +147,9 @@ def _simple(
 @require_POST
 @needs("runs.operate_run")
 def person_claim(request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
-    return _simple(request, run_id, operate.claim, "This run is yours now. It does nothing until you say how it goes on.")
+    return _simple(
+        request, run_id, operate.claim, "This run is yours now. It does nothing until you say how it goes on."
+    )
 
 
 @require_POST

@@ -41,7 +41,9 @@ def nodes(*, events: Sequence[EventLike], current: str, now: dt.datetime) -> lis
     visits.setdefault(current, 1)
     live = current not in TERMINAL
     shown = [one for one in S if one in visits or (live and one in PATH)]
-    return [_node(state=one, current=current, seconds=seconds.get(one, 0.0), visits=visits.get(one, 0)) for one in shown]
+    return [
+        _node(state=one, current=current, seconds=seconds.get(one, 0.0), visits=visits.get(one, 0)) for one in shown
+    ]
 
 
 def _node(*, state: RunState, current: str, seconds: float, visits: int) -> Node:

@@ -2,10 +2,16 @@
 
 from django.urls import path
 
-from agentops.pages import home, person, run, runs, sandbox
+from agentops.pages import decision, home, inbox, overview, person, run, runs, sandbox
 
 urlpatterns = [
     path("", home.home, name="home"),
+    path("overview/", overview.overview, name="overview"),
+    path("approvals/", inbox.inbox, name="inbox"),
+    path("approvals/arrivals", inbox.arrivals, name="arrivals"),
+    path("approvals/<uuid:request_id>/", decision.decision, name="decision"),
+    path("approvals/<uuid:request_id>/opened", decision.opened, name="decision_opened"),
+    path("approvals/<uuid:request_id>/status", decision.status, name="decision_status"),
     path("runs/", runs.run_list, name="runs"),
     path("runs/<uuid:run_id>/", run.run_page, name="run"),
     path("runs/<uuid:run_id>/live", run.run_live, name="run_live"),

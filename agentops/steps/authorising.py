@@ -2,16 +2,18 @@
 
 import datetime as dt
 
-from approvals.binding import binding_digest
-from approvals.evaluation import Verdict, evaluate
 from django.db.models import Q
 
+from agentops.permissions import GROUP_WORDS
 from agentops.steps.base import Next, Step, committing, hand_over, out_of_date, park
 from agentops.steps.deciding import refuse
 from agentops.steps.gathering import read_facts
 from agentops.workflows.base import Refused
+from approvals.binding import binding_digest
+from approvals.evaluation import Verdict, evaluate
 from approvals.models import Allowance, ApprovalRequest, PolicyVersion
 from approvals.models.request import RequestState
+from approvals.queries import newest_binding
 from approvals.services import policies, requests
 from reconciliation.models import Operation
 from runs import clock, keeping, record, transitions
@@ -56,7 +58,7 @@ def authorise(step: Step) -> Next:
             effect=verdict.effect,
             policy=str(version),
             rules=verdict.rules,
-            reason=verdict.reason,
+            reason=verdict.text,
             proposal=str(proposal.pk),
         )
         problem = _problem(run, proposal, verdict)
@@ -81,14 +83,14 @@ def authorise(step: Step) -> Next:
 
 
 def _waits_for(request: ApprovalRequest) -> str:
-    people = "a member" if request.quorum == 1 else f"{request.quorum} members"
-    return f"{people} of {request.group} to decide"
+    people = GROUP_WORDS.get(request.group, request.group)
+    return f"{people} to decide" if request.quorum == 1 else f"{request.quorum} of the {people} to decide"
 
 
 def _problem(run: Run, proposal: Proposal, verdict: Verdict) -> str:
     """Why this cannot be allowed now, or nothing. Checked again at sending; here so that nobody is asked in vain."""
     if verdict.effect == "deny":
-        return verdict.reason or "; ".join(rule["text"] for rule in verdict.rules)
+        return verdict.text
     if proposal.tool not in run.capabilities:
         return f"this run was not granted {proposal.tool}"
     taken = Operation.objects.filter(business_key=proposal.business_key).exclude(state__in=["failed", "abandoned"])
@@ -173,7 +175,7 @@ def _still_open(step: Step, run: Run, request: ApprovalRequest) -> Next:
     if clock.now() >= request.respond_by:
         requests.close_open(run=run, to=RequestState.EXPIRED, why="nobody answered in time", actor=step.actor)
         return _expired(step, run, request)
-    if requests.newest_binding(run=run, proposal=proposal) != request.binding_digest:
+    if newest_binding(run=run, proposal=proposal) != request.binding_digest:
         why = "a fact it rests on has changed"
         requests.close_open(run=run, to=RequestState.SUPERSEDED, why=why, actor=step.actor)
         return out_of_date(run, why=why, actor=step.actor)

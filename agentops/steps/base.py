@@ -14,6 +14,7 @@ from agentops.workflows.base import Done, Workflow
 from approvals.models import ApprovalRequest
 from approvals.models.request import RequestState
 from approvals.services import requests
+from reconciliation import moves
 from reconciliation.models import Operation
 from reconciliation.models.operation import OperationState
 from runs import faultpoints, leases, transitions
@@ -63,6 +64,7 @@ def park(run: Run, *, until: dt.datetime | None, waits_for: str) -> Next:
 def hand_over(run: Run, *, code: str, reason: str, actor: Principal) -> None:
     """A person goes on with the locked run; no worker holds it, and no decision about it stands meanwhile."""
     close_requests(run, why=reason, actor=actor)
+    abandon_unsent(run, why=reason, actor=actor)
     if run.state == RunState.QUEUED:
         transitions.move(run=run, to=RunState.GATHERING, actor=actor)
     elif run.state == RunState.WAITING:
@@ -85,7 +87,14 @@ def close_requests(run: Run, *, why: str, actor: Principal) -> None:
     """Nothing of the locked run is asked any more, and no unused approval is left behind."""
     requests.close_open(run=run, to=RequestState.WITHDRAWN, why=why, actor=actor)
     for request in ApprovalRequest.objects.select_for_update(of=("self",)).filter(run=run, state=RequestState.APPROVED):
-        requests.close_approved(request=request, to=RequestState.REVOKED, why=why, actor=actor)
+        requests.close_approved(request=request, to=RequestState.REVOKED, why=why, actor=actor, run=run)
+
+
+def abandon_unsent(run: Run, *, why: str, actor: Principal) -> None:
+    """What was never sent is given up: nothing would ever send it, and it keeps its business key and its totals."""
+    unsent = Operation.objects.select_for_update(of=("self",)).filter(run=run, state=OperationState.AUTHORISED)
+    for one in unsent:
+        moves.move(run=run, operation=one, to=OperationState.ABANDONED, actor=actor, why=why)
 
 
 def out_of_date(run: Run, *, why: str, actor: Principal) -> Next:

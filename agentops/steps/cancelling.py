@@ -1,7 +1,6 @@
 """A cancel that was asked for: what is in flight is settled first, the rest never starts, what was done stays."""
 
-from agentops.steps.base import Next, Step, close_requests, committing, done_so_far
-from reconciliation import moves
+from agentops.steps.base import Next, Step, abandon_unsent, close_requests, committing, done_so_far
 from reconciliation.models import Operation
 from reconciliation.models.operation import OperationState
 from runs import transitions
@@ -17,14 +16,11 @@ def in_flight(step: Step) -> bool:
 def cancel(step: Step) -> Next:
     """End the run. The caller has seen that nothing is in flight; it is looked at again under the lock."""
     with committing(step.lease, "run.advanced") as run:
-        open_ones = Operation.objects.select_for_update(of=("self",)).filter(run=run)
-        if any(one.state in (S.SENDING, S.UNKNOWN, S.ACCEPTED) for one in open_ones):
+        if in_flight(step):
             return Next.GO_ON
         actor = run.cancelled_by or step.actor
         close_requests(run, why=f"the run was cancelled: {run.cancel_reason}", actor=actor)
-        for one in open_ones:
-            if one.state == S.AUTHORISED:
-                moves.move(run=run, operation=one, to=S.ABANDONED, actor=actor, why="the run was cancelled")
+        abandon_unsent(run, why="the run was cancelled", actor=actor)
         done = done_so_far(run)
         before = "; ".join(f"{one.tool} {one.reference}" for one in done)
         outcome = f"Cancelled by {actor}: {run.cancel_reason}. " + (

@@ -4,7 +4,6 @@ import datetime as dt
 from typing import Annotated, Any, Union
 
 from pydantic import Field, TypeAdapter, ValidationError
-from runs.providers.registry import provider
 
 from agentops.steps.base import MAX_REFUSED, Next, Step, committing, hand_over
 from agentops.steps.gathering import propose
@@ -14,6 +13,7 @@ from runs.models import Evidence, ModelCall
 from runs.models.run import RunState
 from runs.money import Strict
 from runs.providers.base import ProviderDown, Turn
+from runs.providers.registry import provider
 
 INSTRUCTIONS = (
     "You propose; the system decides. Choose exactly one of the offered actions about the case in the view. "
@@ -94,11 +94,7 @@ def _judge(step: Step, turn: Turn, facts: dict[str, Evidence]) -> Draft | Refuse
     """Shape first, then sense."""
     if turn.answer is None:
         return Refused(code="no_choice", reason=turn.failure or "no choice was made; choose one of the offered actions")
-    shapes: TypeAdapter[Strict] = TypeAdapter(
-        Annotated[Union[step.workflow.choices], Field(discriminator="kind")]  # noqa: UP007  # built at run time
-        if len(step.workflow.choices) > 1
-        else step.workflow.choices[0]
-    )
+    shapes: TypeAdapter[Strict] = TypeAdapter(_one_of(step.workflow.choices))
     try:
         choice = shapes.validate_python(turn.answer)
     except ValidationError as problem:
@@ -107,6 +103,11 @@ def _judge(step: Step, turn: Turn, facts: dict[str, Evidence]) -> Draft | Refuse
         )
         return Refused(code="malformed", reason=f"the choice is malformed: {faults}"[:2000])
     return step.workflow.judge(choice=choice, data=step.run.input, facts=facts)
+
+
+def _one_of(choices: tuple[type[Strict], ...]) -> Any:
+    """The type "one of these, told apart by `kind`", made at run time."""
+    return choices[0] if len(choices) == 1 else Annotated[Union[choices], Field(discriminator="kind")]  # noqa: UP007
 
 
 def _wait_for_model(step: Step, problem: str) -> Next:

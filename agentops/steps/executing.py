@@ -1,15 +1,16 @@
 """Carrying an action out: facts afresh, checks and rows under lock, the call, what is known. One attempt a step."""
 
+import logging
 import time
 from dataclasses import asdict
 
 from django.conf import settings
-from runs.tools.registry import tool
+from django.db import InterfaceError, OperationalError, connection
 
 from agentops.steps.authorising import current_proposal
 from agentops.steps.base import Next, Step, committing, done_so_far, hand_over, out_of_date, park
 from agentops.steps.gathering import go_on, read_facts
-from approvals.services import requests
+from approvals.queries import newest_binding
 from reconciliation import moves
 from reconciliation.classification import Resend, Result
 from reconciliation.models import Operation
@@ -20,9 +21,14 @@ from runs import clock, faultpoints, keeping, transitions
 from runs.models import Proposal
 from runs.models.run import RunState
 from runs.tools.base import Ambiguous, NotSent, Overloaded, Refused, Tool
+from runs.tools.registry import tool
 
 S = OperationState
+log = logging.getLogger(__name__)
+RECORD_PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)  # seconds; together well within a lease
+VOID_READ_AGAIN = frozenset({"out_of_date", "rights_lost", "not_approved", "policy_changed", "contract_changed"})
 TRY_AGAIN_CODES = frozenset({"precondition_failed", "absent"})  # proved undone, and worth proposing afresh
+GAVE_UP = "gave_up"
 
 
 def carry_out(step: Step) -> Next:
@@ -67,13 +73,14 @@ def attempt(step: Step, proposal: Proposal, connector: Tool, *, resend: Resend) 
     facts = read_facts(step, resume_to=resume_to)
     if isinstance(facts, Next):
         return facts
+    began = time.monotonic()  # before the row is written: a worker frozen from here on must see that it is too late
     opened = execute.open_attempt(
         lease=step.lease,
         lease_seconds=settings.LEASE_SECONDS,
         proposal_id=proposal.pk,
         contract=connector.contract,
         facts=execute.Facts(
-            binding_digest=requests.newest_binding(run=step.run, proposal=proposal) or "",
+            binding_digest=newest_binding(run=step.run, proposal=proposal) or "",
             read_at=min(one.retrieved_at for one in facts.values()),
             fresh_for=settings.FACT_FRESH,
             variables=step.workflow.variables(action=proposal.action(), facts=facts),
@@ -87,17 +94,18 @@ def attempt(step: Step, proposal: Proposal, connector: Tool, *, resend: Resend) 
         return _void(step, opened, unknown=resend != Resend.NO)
     if isinstance(opened, execute.Held):
         return _held(step, opened)
-    answer = call(connector, opened, began=time.monotonic())
+    answer = call(connector, opened, began=began)
     faultpoints.reach("attempt.called")
-    settle.record_answer(
-        attempt_id=opened.attempt.pk, answer=answer, contract=connector.contract, actor=step.actor
-    )  # fmt: skip
+    _record(opened, answer, connector, step)
     faultpoints.reach("attempt.recorded.after")
     return Next.GO_ON
 
 
 def call(connector: Tool, opened: execute.Opened, *, began: float) -> Answer:
-    """Phase 2: make the call if there is still time, and say what is known. Anything unforeseen is ambiguous."""
+    """Phase 2: make the call if there is still time, and say what is known. Anything unforeseen is ambiguous.
+
+    `began` is this machine's monotonic time from before the attempt was opened, so it runs out before `send_before`.
+    """
     made = opened.attempt
     allowed = (made.send_before - made.opened_at).total_seconds()
     if time.monotonic() - began > allowed:
@@ -124,6 +132,24 @@ def call(connector: Tool, opened: execute.Opened, *, began: float) -> Answer:
         record=found,
         raw=asdict(found)["raw"],
     )
+
+
+def _record(opened: execute.Opened, answer: Answer, connector: Tool, step: Step) -> None:
+    """Phase 3, insistently: an answer in hand is not given up because the database is away for a moment. If it stays
+    away the answer is lost with this process, and the operation is found by asking."""
+    for pause in (*RECORD_PAUSES, None):
+        try:
+            settle.record_answer(
+                attempt_id=opened.attempt.pk, answer=answer, contract=connector.contract, actor=step.actor
+            )
+        except (OperationalError, InterfaceError):
+            if pause is None:
+                raise
+            log.warning("the answer of %s could not be recorded yet", opened.operation.identity)
+            connection.close()
+            time.sleep(pause)
+        else:
+            return
 
 
 def _held(step: Step, held: execute.Held) -> Next:
@@ -155,7 +181,7 @@ def _void(step: Step, void: execute.Void, *, unknown: bool) -> Next:
             )
         if void.code == "cancelled":
             return Next.GO_ON
-        if void.code in ("out_of_date", "revoked", "policy_changed", "contract_changed"):
+        if void.code in VOID_READ_AGAIN:
             return out_of_date(run, why=void.detail, actor=step.actor)
         code = "approval_expired" if void.code == "expired" else void.code
         hand_over(run, code=code, reason=f"{void.detail}; nothing was sent", actor=step.actor)
@@ -194,6 +220,10 @@ def _after_failure(step: Step, operation: Operation) -> Next:
     with committing(step.lease, "run.advanced") as run:
         if operation.state == S.ABANDONED or operation.failure_code in TRY_AGAIN_CODES:
             return out_of_date(run, why=operation.failure or "it was never sent", actor=step.actor)
+        if operation.failure_code == GAVE_UP:
+            reason = f"given up after {operation.attempts_made} attempts: {operation.failure}"
+            hand_over(run, code=GAVE_UP, reason=reason, actor=step.actor)
+            return Next.PARK
         reason = f"{operation.system} refused: {operation.failure}; nothing was done"
         hand_over(run, code="refused_by_system", reason=reason, actor=step.actor)
         return Next.PARK
@@ -204,5 +234,5 @@ def _give_up(step: Step, operation: Operation) -> Next:
         locked = Operation.objects.select_for_update(of=("self",)).get(pk=operation.pk)
         reason = f"{operation.system} could not be reached in {operation.attempts_made} attempts; nothing was done"
         moves.move(run=run, operation=locked, to=S.ABANDONED, actor=step.actor, why=reason)
-        hand_over(run, code="gave_up", reason=reason, actor=step.actor)
+        hand_over(run, code=GAVE_UP, reason=reason, actor=step.actor)
         return Next.PARK

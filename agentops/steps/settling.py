@@ -1,11 +1,9 @@
 """Finding out what really happened: ask the other side by the operation's identity, and send again only by the rule."""
 
-from runs.tools.registry import tool
-
 from agentops.steps.authorising import current_proposal
 from agentops.steps.base import Next, Step, committing, park
-from agentops.steps.executing import attempt
-from reconciliation.attempts import sent_attempts
+from agentops.steps.executing import GAVE_UP, attempt
+from reconciliation.attempts import seen_recorded, sent_attempts
 from reconciliation.classification import Resend, resend
 from reconciliation.models import Case, Observation, Operation
 from reconciliation.models.operation import OperationState
@@ -14,6 +12,7 @@ from runs import clock, faultpoints, transitions
 from runs.models import Principal, Proposal
 from runs.models.run import RunState
 from runs.tools.base import Lookup, Tool, Unreachable
+from runs.tools.registry import tool
 
 S = OperationState
 
@@ -28,7 +27,7 @@ def settle_step(step: Step) -> Next:
         return Next.GO_ON
     processes.record_ended()
     settle.close_dead_attempt(operation_id=operation.pk, claimer=processes.current(), actor=step.actor)
-    with committing(step.lease, "run.parked") as run:
+    with committing(step.lease, "run.advanced") as run:
         operation.refresh_from_db()
         due = operation.next_probe_at
         if due is not None and due > clock.now() and not operation.is_settled:
@@ -45,11 +44,13 @@ def _after_absence(
 ) -> Next:
     """None recorded: send again if the resend rule and every check allow it; fail it if absence is proved; else ask
     again later."""
+    attempts = sent_attempts(operation=operation)
     rule = resend(
         contract=connector.contract,
-        attempts=sent_attempts(operation=operation),
+        attempts=attempts,
         absent_at=observation.asked_at,
         now=clock.now(),
+        seen=seen_recorded(operation=operation),
     )
     went = Next.GO_ON
     if rule != Resend.NO and step.run.cancel_requested_at is None:
@@ -58,8 +59,10 @@ def _after_absence(
         if operation.state != S.UNKNOWN or operation.observations.latest("at").pk != observation.pk:
             return went  # it was sent
     if observation.conclusive:
-        why = "it is proved that nothing happened, and it may not be sent again"
-        settle.fail_as_absent(operation_id=operation.pk, why=why, actor=step.actor)
+        code = GAVE_UP if len(attempts) >= connector.contract.max_attempts else "absent"
+        settle.fail_as_absent(
+            operation_id=operation.pk, contract=connector.contract, code=code, actor=step.actor
+        )  # fmt: skip
     return went
 
 

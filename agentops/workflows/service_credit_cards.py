@@ -50,7 +50,8 @@ def _account(effect: dict[str, str], facts: Facts) -> str:
     if "account" not in facts:
         return text
     content = facts["account"].content
-    return f"{text}, {content['plan']} plan, standing: {content['standing']}"
+    plan = facts["sla"].content["name"] if "sla" in facts else content["plan"]
+    return f"{text}, {plan} plan, standing: {content['standing']}"
 
 
 def _total(facts: Facts) -> str:

@@ -1,6 +1,7 @@
 """Policies: versioned, immutable, one version of each active. A tool belongs to exactly one policy."""
 
 from django.db import models
+from django.db.models.functions import Now
 
 from runs.ids import new_id
 from runs.models import Principal
@@ -41,7 +42,7 @@ class PolicyVersion(models.Model):
     digest = models.CharField(max_length=64)
     note = models.TextField(blank=True)
     published_by = models.ForeignKey(Principal, on_delete=models.PROTECT, related_name="+")
-    published_at = models.DateTimeField(db_default=models.functions.Now())
+    published_at = models.DateTimeField(db_default=Now())
 
     class Meta:
         constraints = [models.UniqueConstraint(name="policy_version_once", fields=["policy", "number"])]

@@ -2,6 +2,7 @@
 
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Now
 from django_fsm import FSMField, transition
 
 from approvals.models.policy import PolicyVersion
@@ -31,19 +32,19 @@ class ApprovalRequest(models.Model):
     supersedes = models.OneToOneField(
         "self", null=True, blank=True, on_delete=models.PROTECT, related_name="superseded_by"
     )
-    changes = models.JSONField(default=list, help_text="[{label, old, new}] against the superseded request")
+    changes = models.JSONField(default=list, help_text="[{key, label, old, new}] against the superseded request")
     state = FSMField(choices=S.choices, default=S.OPEN, max_length=12)
     ask = models.CharField(max_length=300, help_text="the one-sentence ask")
     # frozen when asked
     action_digest = models.CharField(max_length=64)
     binding_digest = models.CharField(max_length=64)
-    page = models.JSONField(help_text="[{label, value}] of everything bound, as displayed")
+    page = models.JSONField(help_text="[{key, label, value}] of everything bound, as displayed")
     page_digest = models.CharField(max_length=64)
     policy_version = models.ForeignKey(PolicyVersion, on_delete=models.PROTECT, related_name="+")
     rules = models.JSONField(help_text="[{id, text}] of the rules that ask")
     group = models.CharField(max_length=150, help_text="whose members may vote")
     quorum = models.PositiveSmallIntegerField(default=1)
-    created_at = models.DateTimeField(db_default=models.functions.Now())
+    created_at = models.DateTimeField(db_default=Now())
     respond_by = models.DateTimeField(help_text="people answer until then")
     valid_until = models.DateTimeField(help_text="an approval may be used until then")
     closed_at = models.DateTimeField(null=True, blank=True, help_text="when it stopped being open")
@@ -110,7 +111,7 @@ class Refusal(models.Model):
     code = models.CharField(max_length=40)
     detail = models.JSONField(default=dict)
     channel = models.CharField(max_length=20, help_text="page, api, command")
-    at = models.DateTimeField(db_default=models.functions.Now())
+    at = models.DateTimeField(db_default=Now())
 
     def __str__(self) -> str:
         return f"{self.code} for {self.principal}"
@@ -121,7 +122,7 @@ class Viewing(models.Model):
 
     request = models.ForeignKey(ApprovalRequest, on_delete=models.PROTECT, related_name="viewings")
     principal = models.ForeignKey(Principal, on_delete=models.PROTECT, related_name="+")
-    at = models.DateTimeField(db_default=models.functions.Now())
+    at = models.DateTimeField(db_default=Now())
 
     class Meta:
         constraints = [models.UniqueConstraint(name="viewing_first_only", fields=["request", "principal"])]

@@ -173,9 +173,7 @@ def _refuse(ballot: _Ballot, objection: Objection) -> VoteResult:
         request = closed or request
         transitions.wake(run=run)
     if objection.code == "out_of_date":
-        run.facts_wanted = True
-        run.save(update_fields=["facts_wanted"])
-        transitions.wake(run=run)
+        transitions.want_facts(run=run)
     successor = objection.detail.get("successor")
     return VoteResult(
         code=objection.code,

@@ -2,6 +2,7 @@
 
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Now
 
 from reconciliation.models.operation import Operation
 from runs.ids import new_id
@@ -16,7 +17,7 @@ class WorkerProcess(models.Model):
     boot = models.CharField(max_length=80, help_text="kernel boot id and pid namespace")
     pid = models.PositiveIntegerField()
     start_ticks = models.BigIntegerField()
-    started_at = models.DateTimeField(db_default=models.functions.Now())
+    started_at = models.DateTimeField(db_default=Now())
     ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

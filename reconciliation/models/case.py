@@ -2,6 +2,7 @@
 
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Now
 from django_fsm import FSMField, transition
 
 from reconciliation.models.operation import Operation
@@ -37,7 +38,7 @@ class Case(models.Model):
     kind = models.CharField(max_length=16, choices=Kind.choices)
     state = FSMField(choices=S.choices, default=S.OPEN, max_length=10)
     why = models.TextField()
-    opened_at = models.DateTimeField(db_default=models.functions.Now())
+    opened_at = models.DateTimeField(db_default=Now())
     claimed_by = models.ForeignKey(Principal, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     claimed_at = models.DateTimeField(null=True, blank=True)
     verdict = models.CharField(max_length=12, choices=Verdict.choices, blank=True)

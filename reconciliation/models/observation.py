@@ -1,6 +1,7 @@
 """What was learned about an operation, by whoever learned it: never lost, even when its finder lost the lease."""
 
 from django.db import models
+from django.db.models.functions import Now
 
 from reconciliation.models.operation import Operation
 from runs.ids import new_id
@@ -33,7 +34,7 @@ class Observation(models.Model):
     raw = models.JSONField(default=dict)
     actor = models.ForeignKey(Principal, on_delete=models.PROTECT, related_name="+")
     asked_at = models.DateTimeField(help_text="when the question was put; absence counts from here")
-    at = models.DateTimeField(db_default=models.functions.Now())
+    at = models.DateTimeField(db_default=Now())
 
     class Meta:
         indexes = [models.Index(name="observation_by_operation", fields=["operation", "at"])]

@@ -2,6 +2,7 @@
 
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Now
 from django_fsm import FSMField, transition
 
 from approvals.models import Allowance, Decision
@@ -50,7 +51,7 @@ class Operation(models.Model):
     settled_by = models.CharField(max_length=20, blank=True, help_text="answer, probe, event or person")
     failure_code = models.CharField(max_length=60, blank=True, help_text="the other side's own code, or absent")
     failure = models.TextField(blank=True, help_text="the proof that nothing happened, in words")
-    created_at = models.DateTimeField(db_default=models.functions.Now())
+    created_at = models.DateTimeField(db_default=Now())
     settled_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

@@ -10,19 +10,20 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
-from approvals.evaluation import Verdict, evaluate, satisfied
 from django.db import transaction
 
+from approvals.evaluation import Verdict, evaluate, satisfied
 from approvals.models import Allowance, Decision
 from approvals.models.request import RequestState
 from approvals.services import policies, requests
 from reconciliation import moves
-from reconciliation.attempts import sent_attempts
+from reconciliation.attempts import seen_recorded, sent_attempts
 from reconciliation.classification import Resend
 from reconciliation.classification import resend as resend_rule
 from reconciliation.models import Attempt, Operation, Reservation, WorkerProcess
 from reconciliation.models.operation import OperationState
-from runs import clock, leases, record
+from reconciliation.unaltered import altered
+from runs import clock, faultpoints, leases, record
 from runs.canonical import canonical_bytes
 from runs.identity import wire_key
 from runs.models import Principal, Proposal, Run
@@ -57,8 +58,8 @@ class Held:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Void:
-    """The decision in hand no longer counts. `code`: cancelled, expired, out_of_date, revoked, policy_changed,
-    not_granted, contract_changed, business_key_taken, over_limit, no_decision."""
+    """The decision in hand no longer counts. `code`: cancelled, expired, out_of_date, rights_lost, rejected,
+    not_approved, policy_changed, not_granted, contract_changed, business_key_taken, over_limit, no_decision, altered."""
 
     code: str
     detail: str
@@ -89,7 +90,7 @@ def open_attempt(
         found = Operation.objects.select_for_update(of=("self",)).filter(proposal=proposal).first()
         if found is not None and found.attempts.filter(closed_at__isnull=True).exists():
             return Held(code="attempt_open", detail="an earlier attempt has not ended")
-        void = _void(run=run, proposal=proposal, contract=contract, facts=facts, authority=authority)
+        void = _void(run=run, proposal=proposal, contract=contract, facts=facts, authority=authority, operation=found)
         if void is None and authority is not None:
             made = found or _spend(
                 run=run, proposal=proposal, contract=contract, facts=facts, decision=authority.decision, actor=actor
@@ -102,8 +103,22 @@ def open_attempt(
         return void
 
 
+_PROBLEMS = {
+    "rejected": "the action was rejected",
+    "not_approved": "the approval was voided before it was used",
+    "expired": "the approval was not used in time",
+    "rights_lost": "a voter that counted has lost the right since",
+}
+
+
 def _void(
-    *, run: Run, proposal: Proposal, contract: Contract, facts: Facts, authority: requests.Authority | None
+    *,
+    run: Run,
+    proposal: Proposal,
+    contract: Contract,
+    facts: Facts,
+    authority: requests.Authority | None,
+    operation: Operation | None,
 ) -> Void | None:
     """The checks that void a decision, in the order in which they are told to people."""
     if run.cancel_requested_at is not None:
@@ -111,15 +126,17 @@ def _void(
     if authority is None:
         return Void(code="no_decision", detail="nobody has allowed this action")
     if authority.problem:
-        return Void(code=authority.problem, detail=authority.detail)
+        return Void(code=authority.problem, detail=_PROBLEMS[authority.problem])
+    if proposal.contract_version != contract.version:
+        return Void(code="contract_changed", detail=f"{proposal.tool} has changed since this was proposed")
+    if what := altered(proposal=proposal, contract=contract, authority=authority, operation=operation):
+        return Void(code="altered", detail=f"{what} is not what it was when this was allowed")
     if clock.now() - facts.read_at > facts.fresh_for:
         return Void(code="out_of_date", detail="the facts were read too long ago")
     if facts.binding_digest != authority.decision.binding_digest:
         return Void(code="out_of_date", detail="a fact that the decision rests on has changed since")
     if proposal.tool not in run.capabilities:
         return Void(code="not_granted", detail=f"this run was not granted {proposal.tool}")
-    if proposal.contract_version != contract.version:
-        return Void(code="contract_changed", detail=f"{proposal.tool} has changed since this was proposed")
     version = policies.governing(tool=proposal.tool, lock=True)
     if version is None:
         return Void(code="policy_changed", detail=f"no policy governs {proposal.tool} any more")
@@ -141,16 +158,17 @@ def _spend(
     *, run: Run, proposal: Proposal, contract: Contract, facts: Facts, decision: Decision, actor: Principal
 ) -> Operation | Void:
     """Create the operation: the decision is spent, the business key taken, the totals reserved."""
+    version = policies.governing(tool=proposal.tool, lock=True)
+    assert version is not None  # checked a moment ago, under the same lock
+    verdict = evaluate(document=version.rules, variables=facts.variables)
+    over = _over_limit(verdict=verdict)  # first of all the locks: two for the same thing meet here, one after the other
     taken = Operation.objects.filter(business_key=proposal.business_key).exclude(
         state__in=[OperationState.FAILED, OperationState.ABANDONED]
     )
     if other := taken.select_related("run").first():
         return Void(code="business_key_taken", detail=f"“{other.run.title}” already has this one ({other.identity})")
-    version = policies.governing(tool=proposal.tool, lock=True)
-    assert version is not None  # checked a moment ago, under the same lock
-    verdict = evaluate(document=version.rules, variables=facts.variables)
-    if void := _over_limit(verdict=verdict):
-        return void
+    if over is not None:
+        return over
     operation = Operation.objects.create(
         run=run,
         proposal=proposal,
@@ -170,8 +188,7 @@ def _spend(
         allowance.save(update_fields=["reserved_minor"])
         Reservation.objects.create(operation=operation, allowance=allowance, amount_minor=total.amount_minor)
     if decision.request is not None:
-        decision.request.spend()
-        decision.request.save(update_fields=["state"])
+        requests.spend(request=decision.request, actor=actor, run=run)
     record.append(
         run=run,
         kind="operation.created",
@@ -244,6 +261,7 @@ def _open(
         number=attempt.number,
         wire_key=attempt.wire_key,
     )
+    faultpoints.reach("attempt.opened.before")
     return Opened(attempt=attempt, operation=operation)
 
 
@@ -253,7 +271,13 @@ def _may_resend(operation: Operation, contract: Contract, wanted: Resend) -> boo
     if wanted == Resend.NO or latest is None or latest.source != "probe" or latest.finding != "absent":
         return False
     attempts = sent_attempts(operation=operation)
-    return wanted == resend_rule(contract=contract, attempts=attempts, absent_at=latest.asked_at, now=clock.now())
+    return wanted == resend_rule(
+        contract=contract,
+        attempts=attempts,
+        absent_at=latest.asked_at,
+        now=clock.now(),
+        seen=seen_recorded(operation=operation),
+    )
 
 
 _CLOSES = {"expired": RequestState.EXPIRED, "out_of_date": RequestState.STALE}
@@ -271,4 +295,5 @@ def _give_up(
             to=_CLOSES.get(void.code, RequestState.REVOKED),
             why=void.detail,
             actor=actor,
+            run=run,
         )

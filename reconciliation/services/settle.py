@@ -10,7 +10,7 @@ from typing import Any
 from django.db import transaction
 
 from reconciliation import moves
-from reconciliation.attempts import sent_attempts
+from reconciliation.attempts import seen_recorded, sent_attempts
 from reconciliation.case_opening import open_case, resolve_by_probe
 from reconciliation.classification import (
     Outcome,
@@ -24,7 +24,7 @@ from reconciliation.comparison import in_words
 from reconciliation.models import Attempt, Observation, Operation, WorkerProcess
 from reconciliation.models.case import Case
 from reconciliation.models.operation import OperationState
-from runs import clock, record, retry, transitions
+from runs import clock, faultpoints, record, retry, transitions
 from runs.models import Principal, Run
 from runs.tools.base import Contract, Lookup, Record
 
@@ -76,16 +76,19 @@ def record_answer(*, attempt_id: uuid.UUID, answer: Answer, contract: Contract, 
             _close(run=run, attempt=attempt, answer=answer, actor=actor)
         if operation.state in IN_FLIGHT:
             _apply(run=run, operation=operation, attempt=attempt, answer=answer, contract=contract, actor=actor)
-        elif answer.record is not None and operation.external_reference != answer.record.reference:
-            open_case(
-                run=run,
-                operation=operation,
-                kind=Case.Kind.DIFFERENT,
-                why=f"a late answer names {answer.record.reference}, but the operation is {operation.state}",
-                actor=actor,
-            )
+        elif answer.record is not None:
+            _late(run=run, operation=operation, found=answer.record, what="a late answer", actor=actor)
         transitions.wake(run=run)
+        faultpoints.reach("attempt.recorded.before")
         return operation
+
+
+def _late(*, run: Run, operation: Operation, found: Record, what: str, actor: Principal) -> None:
+    """Something about an operation that is settled otherwise: a person has to see it."""
+    if operation.external_reference == found.reference:
+        return
+    why = f"{what} names {found.reference}, but the operation is {operation.get_state_display().lower()}"
+    open_case(run=run, operation=operation, kind=Case.Kind.DIFFERENT, why=why, actor=actor)
 
 
 def _close(*, run: Run, attempt: Attempt, answer: Answer, actor: Principal) -> None:
@@ -127,7 +130,7 @@ def _apply(
                 why=answer.detail,
                 next_probe_at=clock.now() + retry.backoff(attempt=1, base=0.5, cap=2),
             )
-        if answer.record is not None:
+        if answer.record is not None and not as_sent:
             _disagree(run=run, operation=operation, found=answer.record, actor=actor)
     elif operation.state != S.SENDING:
         pass  # proof about this call alone, while an earlier one stays unknown: the probe goes on
@@ -217,7 +220,12 @@ def record_lookup(
         run, operation = moves.lock(operation_id=operation_id)
         attempts = sent_attempts(operation=operation)
         finding, summary, conclusive = _finding(
-            lookup=lookup, problem=problem, asked_at=asked_at, contract=contract, attempts=attempts
+            lookup=lookup,
+            problem=problem,
+            asked_at=asked_at,
+            contract=contract,
+            attempts=attempts,
+            seen=seen_recorded(operation=operation),
         )
         observation = Observation.objects.create(
             operation=operation,
@@ -235,7 +243,11 @@ def record_lookup(
         )  # fmt: skip
         if operation.state in IN_FLIGHT:
             _after_probe(run, operation, observation, lookup, contract, attempts, actor)
+        else:
+            for one in lookup.records if lookup else ():
+                _late(run=run, operation=operation, found=one, what="a lookup", actor=actor)
         transitions.wake(run=run)
+        faultpoints.reach("probe.recorded.before")
         return observation
 
 
@@ -255,12 +267,18 @@ def as_found(lookup: Lookup) -> dict[str, Any]:
 
 
 def _finding(
-    *, lookup: Lookup | None, problem: str, asked_at: dt.datetime, contract: Contract, attempts: list[Sent]
+    *,
+    lookup: Lookup | None,
+    problem: str,
+    asked_at: dt.datetime,
+    contract: Contract,
+    attempts: list[Sent],
+    seen: bool,
 ) -> tuple[F, str, bool]:
     if lookup is None:
         return F.UNREACHABLE, problem, False
     if not lookup.records:
-        conclusive = absence_is_conclusive(contract=contract, attempts=attempts, asked_at=asked_at)
+        conclusive = absence_is_conclusive(contract=contract, attempts=attempts, asked_at=asked_at, seen=seen)
         words = "proof that nothing happened" if conclusive else "not yet proof: it may still appear"
         return F.ABSENT, f"none recorded under this identity ({words})", conclusive
     if len(lookup.records) > 1:
@@ -304,17 +322,22 @@ def _after_probe(
     operation.save(update_fields=["probes_made", "next_probe_at"])
 
 
-def fail_as_absent(*, operation_id: uuid.UUID, why: str, actor: Principal) -> bool:
+def fail_as_absent(*, operation_id: uuid.UUID, contract: Contract, code: str, actor: Principal) -> bool:
     """Absence was proved and the operation may not be sent again: it failed. False when it has moved meanwhile or the
-    latest lookup is no proof."""
+    latest lookup is no proof, as when another worker has sent it since. `code` is absent or gave_up."""
     with transaction.atomic(durable=True):
         run, operation = moves.lock(operation_id=operation_id)
         probe = operation.observations.filter(source="probe").order_by("-asked_at").first()
-        if operation.state != S.UNKNOWN or probe is None or probe.finding != F.ABSENT or not probe.conclusive:
+        if operation.state != S.UNKNOWN or probe is None or probe.finding != F.ABSENT:
             return False
+        attempts = sent_attempts(operation=operation)
+        seen = seen_recorded(operation=operation)
+        if not absence_is_conclusive(contract=contract, attempts=attempts, asked_at=probe.asked_at, seen=seen):
+            return False
+        why = "it is proved that nothing happened, and it may not be sent again"
         moves.move(
             run=run, operation=operation, to=S.FAILED, actor=actor, why=why, failure=probe.summary,
-            failure_code="absent", settled_by="probe"
+            failure_code=code, settled_by="probe"
         )  # fmt: skip
         resolve_by_probe(run=run, operation=operation, evidence=probe.summary, actor=actor)
         transitions.wake(run=run)

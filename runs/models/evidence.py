@@ -1,6 +1,7 @@
 """What was read: each piece with its source, version, time and weight. Never changed, only read again."""
 
 from django.db import models
+from django.db.models.functions import Now
 
 from runs.ids import new_id
 from runs.models.run import Run
@@ -21,7 +22,7 @@ class Evidence(models.Model):
     content = models.JSONField()
     content_digest = models.CharField(max_length=64)
     bound_digest = models.CharField(max_length=64, help_text="of the part whose change voids a decision")
-    retrieved_at = models.DateTimeField(db_default=models.functions.Now())
+    retrieved_at = models.DateTimeField(db_default=Now())
 
     class Meta:
         verbose_name_plural = "evidence"

@@ -2,6 +2,7 @@
 
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Now
 
 from runs.ids import new_id
 
@@ -12,7 +13,7 @@ class ExternalEvent(models.Model):
     event_id = models.CharField(max_length=200)
     kind = models.CharField(max_length=100)
     payload = models.JSONField()
-    received_at = models.DateTimeField(db_default=models.functions.Now())
+    received_at = models.DateTimeField(db_default=Now())
     times_received = models.PositiveIntegerField(default=1)
     processed_at = models.DateTimeField(null=True, blank=True)
     result = models.CharField(max_length=200, blank=True)

@@ -2,6 +2,7 @@
 
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Now
 
 from runs.actions import Action
 from runs.ids import new_id
@@ -24,7 +25,7 @@ class ModelCall(models.Model):
     refusal_code = models.CharField(max_length=60, blank=True)
     refusal = models.TextField(blank=True, help_text="the reason, in words the model can use")
     started_at = models.DateTimeField()
-    finished_at = models.DateTimeField(db_default=models.functions.Now())
+    finished_at = models.DateTimeField(db_default=Now())
 
     def __str__(self) -> str:
         return f"{self.model} at {self.finished_at:%H:%M:%S}"
@@ -56,7 +57,7 @@ class Proposal(models.Model):
         default=dict, help_text="how the system worked the amount out, beside the agent's figures"
     )
     rationale = models.TextField(blank=True, help_text="the proposer's own words")
-    created_at = models.DateTimeField(db_default=models.functions.Now())
+    created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
         constraints = [

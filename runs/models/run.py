@@ -2,6 +2,7 @@
 
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Now
 from django_fsm import FSMField, transition
 
 from runs.ids import new_id
@@ -46,13 +47,13 @@ class Run(models.Model):
     run_as = models.ForeignKey(Principal, on_delete=models.PROTECT, related_name="+")
     agent = models.ForeignKey(Principal, on_delete=models.PROTECT, related_name="+")
 
-    created_at = models.DateTimeField(db_default=models.functions.Now())
-    state_since = models.DateTimeField(db_default=models.functions.Now())
+    created_at = models.DateTimeField(db_default=Now())
+    state_since = models.DateTimeField(db_default=Now())
     finished_at = models.DateTimeField(null=True, blank=True)
     outcome = models.TextField(blank=True, help_text="what came of it, in a sentence")
 
     # what it waits for; wake_at is the one due time, NULL while only a person or an event can go on
-    wake_at = models.DateTimeField(null=True, blank=True, db_default=models.functions.Now())
+    wake_at = models.DateTimeField(null=True, blank=True, db_default=Now())
     waits_for = models.CharField(max_length=300, blank=True)
     resume_to = models.CharField(max_length=30, blank=True, choices=S.choices)
     facts_wanted_at = models.DateTimeField(null=True, blank=True, help_text="since when somebody wants the facts read")

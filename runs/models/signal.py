@@ -2,6 +2,7 @@
 
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Now
 
 from runs.ids import new_id
 from runs.models.principal import Principal
@@ -15,7 +16,7 @@ class Signal(models.Model):
     kind = models.CharField(max_length=60)
     payload = models.JSONField(default=dict)
     sender = models.ForeignKey(Principal, on_delete=models.PROTECT, related_name="+")
-    received_at = models.DateTimeField(db_default=models.functions.Now())
+    received_at = models.DateTimeField(db_default=Now())
     applied_at = models.DateTimeField(null=True, blank=True)
     result = models.CharField(max_length=60, blank=True, help_text="applied, or why it made no difference")
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import secrets
+import uuid
 
 from django.db import transaction
 
@@ -31,7 +32,7 @@ def owner(*, token: str) -> Principal | None:
     return found.principal if found and found.principal.kind == Principal.Kind.INTEGRATION else None
 
 
-def revoke(*, token_id: object) -> bool:
+def revoke(*, token_id: uuid.UUID) -> bool:
     """End a token at once; False when it was not live."""
     with transaction.atomic(durable=True):
         live = ApiToken.objects.filter(pk=token_id, revoked_at__isnull=True)

@@ -25,3 +25,13 @@ def test_the_database_holds_exactly_the_declared_edges(machine: str, db: str) ->
     stored = set(StateEdge.objects.filter(machine=machine).values_list("source", "target"))
     assert stored == declared(app, model)
     assert len(stored) >= 4
+
+
+def test_the_document_shows_the_declared_machines() -> None:
+    from django.conf import settings
+
+    from agentops.machines import document
+
+    written = (settings.BASE_DIR / "docs" / "state-machines.md").read_text()
+    assert written == document(), "run manage.py state_machines"
+    assert written.count("stateDiagram-v2") == len(MACHINES)

@@ -52,13 +52,13 @@ def test_programs_get_what_they_need_and_not_the_owners_address(stack: Stack, da
 
 def test_another_shell_finds_it_while_it_runs(data_dir: Path) -> None:
     path = data_dir / "stack.env"
-    with Stack(data_dir, plan=stand_ins.usual, processes=(), tests=True) as stack:
+    with Stack(data_dir, plan=stand_ins.usual, processes=("sandbox",), tests=True) as stack:
         lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
         assert dict(line.split("=", 1) for line in lines) == stack.env
         assert path.stat().st_mode & 0o177 == 0
         first = stack.env
     assert not path.exists()
-    with Stack(data_dir, plan=stand_ins.usual, processes=(), tests=True) as stack:
+    with Stack(data_dir, plan=stand_ins.usual, processes=("sandbox",), tests=True) as stack:
         kept = ("SECRET_KEY", "SANDBOX_URL", "BILLING_WEBHOOK_SECRET", "HELPDESK_TOKEN")
         assert {name: stack.env[name] for name in kept} == {name: first[name] for name in kept}
 
@@ -124,6 +124,7 @@ def test_external_servers_are_used_instead(new_dir: Path, shared: EmbeddedPostgr
         }
         with Stack(new_dir, plan=stand_ins.usual, processes=("relay",), env=given) as stack:
             assert stack.servers() == {}
+            assert "SANDBOX_URL" not in stack.env
             assert {name: variables_of(stack.pids("relay")[0])[name] for name in given} == given
             assert stack.env["OWNER_DATABASE_URL"] == given["DATABASE_URL"]
             assert stack.env["DEMO"] == "0"  # known passwords don't go into somebody's own database unasked

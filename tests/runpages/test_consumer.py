@@ -20,7 +20,9 @@ SYNC = re.compile(r'data-seq="(\d+)" data-last="(\d+)"')
 PATIENCE = 15.0
 
 
-def opened(web: Web, run: Run, session: str, *, after: int | None = None, origin: str | None = None) -> ClientConnection:
+def opened(
+    web: Web, run: Run, session: str, *, after: int | None = None, origin: str | None = None
+) -> ClientConnection:
     return connect(
         web.socket_url(run.pk, after),
         origin=origin or web.url,  # type: ignore[arg-type]
@@ -145,7 +147,12 @@ def test_an_odd_last_number_is_not_believed(web: Web, run: Run, session: str) ->
 
 
 def test_another_origin_is_refused_port_and_scheme_too(web: Web, run: Run, session: str) -> None:
-    for origin in (f"http://127.0.0.1:{web.port + 1}", web.url.replace("http:", "https:"), "http://evil.example", "null"):
+    for origin in (
+        f"http://127.0.0.1:{web.port + 1}",
+        web.url.replace("http:", "https:"),
+        "http://evil.example",
+        "null",
+    ):
         with pytest.raises(InvalidStatus) as refused:
             opened(web, run, session, origin=origin)
         assert refused.value.response.status_code == 403

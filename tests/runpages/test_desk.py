@@ -69,7 +69,9 @@ def test_differences_are_marked_and_the_rest_is_not_called_the_same(case: Case, 
     assert found[0].differs
 
 
-@pytest.mark.parametrize("observed", [{}, {"records": None}, {"records": ["x", {}]}, {"records": [{"mismatch": {"a": []}}]}])
+@pytest.mark.parametrize(
+    "observed", [{}, {"records": None}, {"records": ["x", {}]}, {"records": [{"mismatch": {"a": []}}]}]
+)
 def test_an_odd_raw_record_is_no_error(observed: dict[str, Any]) -> None:
     for found in comparison.compare(effect=dict(world.EFFECT), identity="i", observed=observed):
         assert found.rows

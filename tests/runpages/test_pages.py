@@ -96,7 +96,9 @@ def test_filters_counters_and_pages(db: str, signed_in: Maker) -> None:
     assert fragment.lstrip().startswith('<div id="run-list"')
 
 
-def test_the_list_costs_the_same_number_of_queries(db: str, signed_in: Maker, django_assert_max_num_queries: object) -> None:
+def test_the_list_costs_the_same_number_of_queries(
+    db: str, signed_in: Maker, django_assert_max_num_queries: object
+) -> None:
     client = signed_in(VIEW)
     for n in range(40):
         world.new_run(title=f"Run {n}")

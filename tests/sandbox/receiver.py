@@ -19,6 +19,7 @@ class Receiver:
         self.url = url
         self.arrived: list[tuple[float, bytes, str]] = []
         self.statuses: list[int] = []
+        self.answered = 0
         self.before_answer: Callable[[], None] = lambda: None
 
     def wait(self, count: int) -> list[tuple[float, bytes, str]]:
@@ -45,6 +46,7 @@ def running() -> Iterator[Receiver]:
             payload = self.rfile.read(int(self.headers["Content-Length"]))
             receiver.arrived.append((time.monotonic(), payload, self.headers["Stripe-Signature"]))
             receiver.before_answer()
+            receiver.answered += 1
             self.send_response(receiver.statuses.pop(0) if receiver.statuses else 200)
             self.send_header("Content-Length", "0")
             self.end_headers()

@@ -37,7 +37,7 @@ class Command(BaseCommand):
         sandbox = SandboxClient(url=settings.SANDBOX_URL)
         try:
             sandbox.post("world", sandbox_world())
-            if not Run.objects.exists():
+            if settings.DEMO_RUNS and not Run.objects.exists():
                 self._first_runs(sandbox)
         except SandboxDown as problem:
             raise CommandError(f"SANDBOX_URL: {problem}") from None
