@@ -10,10 +10,8 @@ CUT_WIDTH = 8.5  # of 100, for one folded stretch, as long as there is room
 CUTS_AT_MOST = 40.0  # of 100, for all of them together
 LEAST_STEP = 0.012  # of the unfolded time: two moments that differ are never drawn on one spot
 FOLD_FROM = 2.0  # seconds: shorter stretches are never folded
-LONG = (
-    20.0  # seconds: from here on a stretch is folded when it is LONG_SHARE of what is unfolded, before that SHORT_SHARE
-)
-LONG_SHARE, SHORT_SHARE = 0.3, 0.6
+LONG = 20.0  # seconds: from here on a stretch is folded when it is LONG_SHARE of what is unfolded, else SHORT_SHARE
+LONG_SHARE, SHORT_SHARE = 0.3, 0.85
 FOLDS_AT_MOST = 5
 TICK_ROOM = 9.0
 

@@ -11,16 +11,26 @@ from tests.runpages import world
 
 OPERATE = "runs.operate_run"
 Maker = Callable[..., Client]
+SLA = {"version": "1", "tiers": [{"below": "99.9", "percent": "10"}]}
+ACME = {"id": "ACC-1", "name": "Acme Corp", "billing_customer": "cus_acme", "plan": "business", "standing": "good"}
 WORLD = {
-    "plans": [],
-    "accounts": [{"id": "ACC-1", "name": "Acme Corp", "billing_customer": "cus_acme", "standing": "good"}],
+    "plans": [{"id": "business", "name": "Business", "sla": SLA}],
+    "accounts": [ACME],
     "incidents": [],
     "invoices": [
-        {"number": "INV-1", "account": "ACC-1", "currency": "usd", "total_minor": 1200000, "period_start": "2026-10-01",
-         "period_end": "2026-11-01", "due": "2026-11-30", "status": "open"}
+        {
+            "number": "INV-1",
+            "account": "ACC-1",
+            "currency": "usd",
+            "total_minor": 1200000,
+            "period_start": "2026-10-01",
+            "period_end": "2026-11-01",
+            "due": "2026-11-30",
+            "status": "open",
+        }
     ],
     "tickets": [],
-}  # fmt: skip
+}
 
 
 def html(answer: object) -> str:

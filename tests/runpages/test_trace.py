@@ -106,7 +106,7 @@ def test_a_window_in_the_middle_shows_what_the_run_was_before() -> None:
     laid = trace.lay_out(events=events)
     assert laid is not None
     state = next(lane for lane in laid.lanes if lane.key == "state")
-    assert [bar.label for bar in state.bars][0] == "Deciding"
+    assert state.bars[0].label == "Deciding"
     assert state.bars[0].seqs == () and state.bars[1].seqs == (2,)
 
 
