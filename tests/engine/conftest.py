@@ -167,8 +167,8 @@ class World:
         return found or Operation(state="none")
 
     def effects(self, **filters: Any) -> list[dict[str, Any]]:
-        """Everything that really happened outside since this test began."""
-        return [row for row in self.sandbox.ledger(**filters) if row["seq"] > self.seen]
+        """Everything that was really done outside since this test began; what people do there has no identity."""
+        return [row for row in self.sandbox.ledger(**filters) if row["seq"] > self.seen and row["identity"]]
 
     def credits(self, **filters: Any) -> list[dict[str, Any]]:
         """The judge: the credit notes that billing really made."""
