@@ -34,9 +34,7 @@ class VerdictForm(forms.Form):
             self.fields[f"reference_{key}"] = _text(REFERENCE_LABELS[key])
         for key, label in EVIDENCE_LABELS.items():
             area = forms.Textarea(attrs={"rows": 2})
-            self.fields[f"evidence_{key}"] = forms.CharField(
-                label=label, required=False, max_length=4000, widget=area
-            )
+            self.fields[f"evidence_{key}"] = forms.CharField(label=label, required=False, max_length=4000, widget=area)
         self.fields["actual_differently"] = forms.CharField(
             label=f"Their amount in {currency or 'the currency'}", required=False, max_length=30
         )

@@ -68,7 +68,9 @@ def _closed_choices(case: Case) -> dict[str, str]:
     if any(one.closed_at is None and one.sender.ended_at is None for one in attempts):
         closed["did_not"] = "Not while a sender may still wake: its silence proves nothing yet."
     if not case.operation.amount_minor:
-        closed["differently"] = "Nothing here has an amount; settle it as happened and say in the evidence what differs."
+        closed["differently"] = (
+            "Nothing here has an amount; settle it as happened and say in the evidence what differs."
+        )
     return closed
 
 

@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
+from agentops.demo.world import PASSWORD, PEOPLE
 from approvals.queries import waiting_count
 from reconciliation.models import Case
 from reconciliation.models.case import CaseState
@@ -21,6 +22,9 @@ def shell(request: HttpRequest) -> dict[str, Any]:
     user = getattr(request, "user", None)
     return {
         "demo": settings.DEMO,
+        "demo_world": bool(settings.DEMO and settings.SANDBOX_URL),
+        "demo_people": PEOPLE if settings.DEMO else (),
+        "demo_password": PASSWORD if settings.DEMO else "",
         "theme": theme if theme in THEMES else "system",
         # lazy: fragments and the login page never ask
         "counts": SimpleLazyObject(lambda: _counts(user) if user is not None and user.is_authenticated else {}),

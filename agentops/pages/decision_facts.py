@@ -144,8 +144,8 @@ def promises(request: ApprovalRequest) -> dict[str, Any]:
 def _repeat(known: Contract) -> str:
     retention = times.span(seconds=known.retention.total_seconds())
     return {
-        Repeat.BY_IDENTITY: f"Every attempt carries it. {known.system.capitalize()} answers a repeat within {retention} "
-        "with the first result; after that we look first.",
+        Repeat.BY_IDENTITY: f"Every attempt carries it. {known.system.capitalize()} answers a repeat within "
+        f"{retention} with the first result; after that we look first.",
         Repeat.LOOK_UP_FIRST: "Every attempt carries it. It is looked up first and sent again only when it is proved "
         "that nothing is there.",
         Repeat.ONCE: "It is sent once. If no certain answer comes, a person settles it.",
@@ -180,13 +180,13 @@ def _evidence(request: ApprovalRequest) -> list[dict[str, Any]]:
     now, rows = clock.now(), []
     for piece in Evidence.objects.filter(run=request.run, reading=proposal.reading).order_by("-authoritative", "kind"):
         last = newest[piece.kind, piece.locator]
-        age = (now - last.retrieved_at).total_seconds()
+        age = now - last.retrieved_at
         rows.append(
             {
                 "piece": piece,
                 "last": last,
                 "moved": last.bound_digest != piece.bound_digest,
-                "fresh": age <= settings.FACT_FRESH.total_seconds(),
+                "fresh": age <= settings.FACT_FRESH,
                 "binds": str(piece.pk) in proposal.rests_on,
                 "content": json.dumps(piece.content, indent=2, ensure_ascii=False),
             }
@@ -198,8 +198,9 @@ def _page_rows(request: ApprovalRequest) -> dict[str, Any]:
     """The bound rows exactly as frozen (their digest is what a vote posts), and those with a card."""
     by_key = {row.get("key", ""): row for row in request.page}
     return {
-        "rows": [row for row in request.page if row.get("key") != "lead"],
-        "lead": by_key.get("lead", {}).get("value", ""),
+        "rows": request.page,
+        "lead": exposure.lead(request=request),
+        "identity_row": "identity" in by_key,
         "cards": [by_key[key] for key in _CARDS if key in by_key],
     }
 

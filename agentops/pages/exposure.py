@@ -1,4 +1,4 @@
-"""Other exposure of the customer a request is about: what is under way or not confirmed, and the totals it counts in."""
+"""Other exposure of the customer a request is about: what is under way or not confirmed, and its running totals."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -40,21 +40,38 @@ def under_way(*, request: ApprovalRequest) -> list[Operation]:
     return list(found.exclude(proposal_id=request.proposal_id).select_related("run").order_by("created_at")[:SHOWN])
 
 
-def _variables(request: ApprovalRequest) -> dict[str, Any]:
-    proposal = request.proposal
-    facts = {piece.kind: piece for piece in Evidence.objects.filter(run=request.run, reading=proposal.reading)}
+def facts_of(request: ApprovalRequest) -> dict[str, Evidence]:
+    """The facts the proposal was made from, by kind: the same facts always give the same words and figures."""
+    pieces = Evidence.objects.filter(run=request.run, reading=request.proposal.reading)
+    return {piece.kind: piece for piece in pieces}
+
+
+def variables(request: ApprovalRequest) -> dict[str, Any]:
+    """The policy's variables for the action, as when it was proposed. Raises LookupError for an unknown workflow."""
     known = workflow(request.run.workflow, request.run.workflow_version)
-    return known.variables(action=proposal.action(), facts=facts)
+    return known.variables(action=request.proposal.action(), facts=facts_of(request))
+
+
+def lead(*, request: ApprovalRequest) -> str:
+    """What will happen, in the workflow's sentence; empty when the workflow cannot say it any more."""
+    try:
+        known = workflow(request.run.workflow, request.run.workflow_version)
+        return known.card(action=request.proposal.action(), facts=facts_of(request)).lead
+    except (LookupError, ValueError, TypeError):  # the workflow or its facts are of another time
+        return ""
 
 
 def shares(*, request: ApprovalRequest) -> list[Share] | None:
     """The totals the action counts in, as the frozen policy version names them; None when they cannot be worked out,
     which is said on the page and never read as "none"."""
     try:
-        variables = _variables(request)
+        known = variables(request)
     except (LookupError, ValueError, TypeError):  # the workflow or its facts are of another time
         return None
-    needs = evaluate(document=request.policy_version.rules, variables=variables).totals
+    verdict = evaluate(document=request.policy_version.rules, variables=known)
+    if verdict.effect == "deny":
+        return None
+    needs = verdict.totals
     rows = {row.key: row for row in Allowance.objects.filter(key__in=[need.key for need in needs])}
     return [
         _share(

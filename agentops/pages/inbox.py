@@ -35,7 +35,7 @@ class Row:
 
 
 def document_row(*, page: list[dict[str, str]]) -> dict[str, str]:
-    """The bound row that names the document a request is about: its invoice, else the first that is not something else."""
+    """The bound row that names what a request is about: its invoice, else the first that is not something else."""
     for row in page:
         if row.get("key") == "invoice":
             return row
@@ -64,7 +64,7 @@ def _rows(*, user: User, tab: queries.Tab, after: uuid.UUID | None) -> list[Row]
                 request=request,
                 document=document_row(page=request.page),
                 group=GROUP_WORDS.get(request.group, request.group),
-                instead_of=earlier.get(request.supersedes_id, ""),
+                instead_of=earlier.get(request.supersedes_id, "") if request.supersedes_id else "",
                 outcome=outcome(request=request, operation=operation),
                 reference=(operation.external_reference or "") if operation else "",
             )

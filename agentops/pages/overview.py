@@ -74,7 +74,9 @@ def _work(now: dt.datetime) -> list[Figure]:
     called = Attempt.objects.aggregate(at=Max("opened_at"))["at"]
     again = Attempt.objects.filter(number__gt=1, opened_at__gt=now - dt.timedelta(days=1)).count()
     return [
-        Figure(label="Runs live", icon="activity", colour="blue", number=live.count(), under="not finished", link="runs"),
+        Figure(
+            label="Runs live", icon="activity", colour="blue", number=live.count(), under="not finished", link="runs"
+        ),
         Figure(
             label="Due, not yet picked up", icon="hourglass", number=due["n"], oldest=due["at"], under="longest due",
             link="runs",
@@ -83,7 +85,9 @@ def _work(now: dt.datetime) -> list[Figure]:
             label="Worker processes", icon="settings", number=alive["n"], oldest=called,
             under=f"{claimed['n']} at work now; last call out",
         ),
-        Figure(label="Repeated attempts, last day", icon="repeat", number=again, under="of all operations", link="cases"),
+        Figure(
+            label="Repeated attempts, last day", icon="repeat", number=again, under="of all operations", link="cases"
+        ),
     ]  # fmt: skip
 
 

@@ -123,7 +123,7 @@ def _moved(data: Data) -> Said:
     running = look.colour == "blue"
     return Said(
         icon="circle-dot" if running else look.icon,
-        lead=state_word(target),
+        lead=state_word(target) or "Moved",
         text=short(data.get("why", "")),
         tone="" if running else look.colour,
     )

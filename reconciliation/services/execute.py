@@ -17,7 +17,7 @@ from approvals.models import Allowance, Decision
 from approvals.models.request import RequestState
 from approvals.services import policies, requests
 from reconciliation import moves
-from reconciliation.attempts import sent_attempts
+from reconciliation.attempts import seen_recorded, sent_attempts
 from reconciliation.classification import Resend
 from reconciliation.classification import resend as resend_rule
 from reconciliation.models import Attempt, Operation, Reservation, WorkerProcess
@@ -90,9 +90,7 @@ def open_attempt(
         found = Operation.objects.select_for_update(of=("self",)).filter(proposal=proposal).first()
         if found is not None and found.attempts.filter(closed_at__isnull=True).exists():
             return Held(code="attempt_open", detail="an earlier attempt has not ended")
-        void = _void(
-            run=run, proposal=proposal, contract=contract, facts=facts, authority=authority, operation=found
-        )
+        void = _void(run=run, proposal=proposal, contract=contract, facts=facts, authority=authority, operation=found)
         if void is None and authority is not None:
             made = found or _spend(
                 run=run, proposal=proposal, contract=contract, facts=facts, decision=authority.decision, actor=actor
@@ -273,7 +271,13 @@ def _may_resend(operation: Operation, contract: Contract, wanted: Resend) -> boo
     if wanted == Resend.NO or latest is None or latest.source != "probe" or latest.finding != "absent":
         return False
     attempts = sent_attempts(operation=operation)
-    return wanted == resend_rule(contract=contract, attempts=attempts, absent_at=latest.asked_at, now=clock.now())
+    return wanted == resend_rule(
+        contract=contract,
+        attempts=attempts,
+        absent_at=latest.asked_at,
+        now=clock.now(),
+        seen=seen_recorded(operation=operation),
+    )
 
 
 _CLOSES = {"expired": RequestState.EXPIRED, "out_of_date": RequestState.STALE}

@@ -130,7 +130,7 @@ def test_service_credits_by_amount(currency: str) -> None:
 
 def test_the_reference_case_asks_one_manager() -> None:
     verdict = credit()
-    assert verdict.rules == [{"id": "usd-manager", "text": "Credits above $1,000.00 USD need a manager"}]
+    assert verdict.rules == [{"id": "usd-manager", "text": "Credits above $1,000.00 USD need a support manager"}]
     assert verdict.groups is not None
     assert (verdict.groups.group, verdict.groups.quorum) == ("manager", 1)
     assert (verdict.groups.respond_within, verdict.groups.valid_for) == (dt.timedelta(hours=4), dt.timedelta(hours=1))

@@ -8,7 +8,7 @@ from django.contrib.auth.models import Group
 from django.db import connection, connections, transaction
 
 from approvals.models import Policy, PolicyTool, PolicyVersion
-from approvals.seed_policies import SEED_POLICIES
+from approvals.seed_policies import SEEDS
 from approvals.services import policies
 from approvals.services.policies import PolicyInvalid
 from runs import record
@@ -101,7 +101,7 @@ def test_bad_input_is_named(changes: dict[str, Any], expected: tuple[str, str]) 
 
 def test_the_policies_we_start_with() -> None:
     world.user("anna")
-    for seed in SEED_POLICIES:
+    for seed in SEEDS:
         version = publish(
             slug=seed.slug, name=seed.name, tools=list(seed.tools), document=seed.document, note=seed.note
         )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from approvals import expressions
 from approvals.rules import VARIABLES, validate
-from approvals.seed_policies import SEED_POLICIES
+from approvals.seed_policies import SEEDS
 
 ASK = {"group": "manager", "quorum": 1, "respond_within_minutes": 240, "valid_for_minutes": 60}
 RULE = {"id": "r1", "effect": "allow", "text": "May be", "when": "true"}
@@ -162,7 +162,7 @@ def test_every_problem_is_told_at_once() -> None:
     assert [found.where for found in validate(document=document)] == ["r1", "r2"]
 
 
-@pytest.mark.parametrize("seed", SEED_POLICIES, ids=lambda seed: seed.slug)
+@pytest.mark.parametrize("seed", SEEDS, ids=lambda seed: seed.slug)
 def test_the_policies_we_start_with_may_be_published(seed: Any) -> None:
     assert validate(document=seed.document) == []
 

@@ -1,7 +1,7 @@
 """A small fictional world for the pages: people, one policy, and service credits at every stage of their life."""
 
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -23,6 +23,7 @@ PASSWORD = "a-long-demo-word"
 TOOL = "billing.create_credit"
 ASKS = {"id": "above-1000", "text": "Credits above $1,000 need a support manager"}
 DOCUMENT = {
+    "policy": "service-credits",
     "rules": [
         {"id": "standing", "effect": "deny", "text": "No credit while the account is not in good standing",
          "when": "account_standing != 'good'"},
@@ -32,7 +33,7 @@ DOCUMENT = {
          "ask": {"group": "manager", "quorum": 1, "respond_within_minutes": 240, "valid_for_minutes": 60}},
     ],
     "totals": [
-        {"id": "month", "text": "At most $20,000 of credits an account and month", "key": ["account", "month"],
+        {"id": "month", "text": "At most $20,000 of credits an account and month", "key": ["account", "month", "currency"],
          "amount": "amount_minor", "limits": {"USD": "2000000", "JPY": "3000000"}},
     ],
 }  # fmt: skip
@@ -76,7 +77,7 @@ class Story:
     """What one request says; every text may be hostile."""
 
     customer: str = "Acme Corp"
-    amount: Money = Money(120000, "USD")
+    amount: Money = field(default_factory=lambda: Money(120000, "USD"))
     invoice: str = "INV-2041"
     invoice_version: str = "3"
     memo: str = "SLA credit, outage 22 Oct 2026 (INC-311)"
@@ -110,7 +111,7 @@ def run_of(story: Story) -> Run:
 
 
 def read(run: Run, *, reading: int, story: Story) -> list[Evidence]:
-    """Six pieces; the first three bind."""
+    """Seven pieces; the first three bind."""
     total = Money(1200000, "USD").display()
     pieces = (
         ("invoice", "billing", story.invoice, story.invoice_version, f"Invoice {story.invoice}",
@@ -119,13 +120,23 @@ def read(run: Run, *, reading: int, story: Story) -> list[Evidence]:
          "Full outage 13:14 to 16:48 UTC, final", True, False),
         ("sla", "contracts", "business", "2026-02", "SLA schedule", "99.5 % to 99.9 %: 10 % of the month's invoice",
          True, False),
+        ("account", "crm", "ACC-1093", "12", "Account ACC-1093", "Business plan, in good standing", True, False),
         ("credits", "billing", "ACC-1093", "3 records", "Credits of ACC-1093", "$300.00 this quarter", True, False),
         ("ticket", "help desk", "CS-8812", "message 2", "Ticket CS-8812",
          "“We were down for about four hours and expect compensation.”", False, True),
     )  # fmt: skip
+    contents: dict[str, dict[str, Any]] = {
+        "account": {"id": "ACC-1093", "name": story.customer, "plan": "Business", "standing": "good"},
+        "sla": {"name": "Business schedule", "plan": "Business", "tiers": [{"below": "99.9", "percent": "10"}]},
+        "incident": {"final": True, "started_at": "2026-10-22T13:14:00+00:00", "ended_at": "2026-10-22T16:48:00+00:00"},
+        "invoice": {
+            "status": "open", "period_start": "2026-10-01T00:00:00+00:00", "currency": story.amount.currency,
+            "total_minor": str(story.amount.minor * 10),
+        },
+    }  # fmt: skip
     made = []
     for kind, source, locator, version, title, summary, weighty, outside in pieces:
-        content = {"kind": kind, "version": version, "summary": summary}
+        content = {"version": version, **contents.get(kind, {"summary": summary})}
         made.append(
             Evidence.objects.create(
                 run=run,
@@ -141,7 +152,7 @@ def read(run: Run, *, reading: int, story: Story) -> list[Evidence]:
                 content=content,
                 content_digest=digest(content),
                 bound_digest=digest(content),
-            )  # fmt: skip
+            )
         )
     return made
 
@@ -220,13 +231,8 @@ def ask(
     proposal = propose(run, story, reading=run.proposals.count() + 1)
     if run.state == RunState.DECIDING:
         transitions.move(run=run, to=RunState.AUTHORISING, actor=principals.system())
-        transitions.move(
-            run=run,
-            to=RunState.AWAITING_APPROVAL,
-            actor=principals.system(),
-            waits_for="support managers",
-            wake_at=None,
-        )
+        asked = {"waits_for": "support managers", "wake_at": None}
+        transitions.move(run=run, to=RunState.AWAITING_APPROVAL, actor=principals.system(), **asked)
     page = rows(proposal, story, version)
     changes: list[dict[str, str]] = []
     now = clock.now()

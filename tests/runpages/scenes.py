@@ -34,17 +34,24 @@ class Teller:
 def _first_reading(t: Teller, version: str) -> None:
     pieces = [
         {"kind": kind, "title": title, "version": version}
-        for kind, title in (("ticket", "CS-8812"), ("incident", "INC-311"), ("sla", "Business"), ("invoice", "INV-2041"))
+        for kind, title in (
+            ("ticket", "CS-8812"),
+            ("incident", "INC-311"),
+            ("sla", "Business"),
+            ("invoice", "INV-2041"),
+        )
     ]
     t.move(S.GATHERING).later(4).tell("evidence.read", reading=1, pieces=pieces)
-    w.evidence(t.run, "ticket", "Ticket CS-8812", "We were down all afternoon and want our money back.", source="help desk")
+    w.evidence(
+        t.run, "ticket", "Ticket CS-8812", "We were down all afternoon and want our money back.", source="help desk"
+    )
     w.evidence(t.run, "invoice", "Invoice INV-2041", "October 2026, total $12,000.00 USD, open.")
     w.evidence(t.run, "incident", "Incident INC-311", "Final: 13:14 to 16:48 UTC, 214 minutes.", source="help desk")
 
 
 def asked(start: dt.datetime, **fields: Any) -> tuple[Teller, Any, Any]:
     """Up to the open request: teller, proposal, request."""
-    t = Teller(w.new_run(**fields), start)
+    t = Teller(w.new_run(created_at=start, **fields), start)
     t.tell("run.started", title=t.run.title, workflow="service_credit v1").later(1)
     _first_reading(t, "3")
     t.later(0.4).move(S.DECIDING).tell("model.asked", model="rules-1", reading=1).later(7)
@@ -67,7 +74,12 @@ def _approve(t: Teller, proposal: Any, request: Any) -> Operation:
     w.vote(request, maya, comment="Checked against the incident report.")
     type(request).objects.filter(pk=request.pk).update(state="approved", closed_at=t.now)
     decision = w.decide(proposal, request=request)
-    t.tell("request.approved", _actor=w.principals.of_user(user=maya), request=str(request.pk), comment="Checked against the incident report.")
+    t.tell(
+        "request.approved",
+        _actor=w.principals.of_user(user=maya),
+        request=str(request.pk),
+        comment="Checked against the incident report.",
+    )
     t.later(0.3).move(S.EXECUTING)
     type(request).objects.filter(pk=request.pk).update(state="spent")
     operation = w.operate(proposal, decision)
@@ -112,7 +124,9 @@ def in_a_case(start: dt.datetime, **fields: Any) -> tuple[Teller, Operation]:
     summary = "one recorded, CR-5519, but not as sent: amount_minor"
     w.observe(operation, "different", t.later(43).now, summary, conclusive=True, raw={"records": [found]})
     t.tell("probe.made", operation=str(operation.pk), finding="different", summary=summary, conclusive=True)
-    case = w.open_case(operation, "CR-5519 carries our identity but is not what was sent: amount_minor: sent 120000, recorded 100000")
+    case = w.open_case(
+        operation, "CR-5519 carries our identity but is not what was sent: amount_minor: sent 120000, recorded 100000"
+    )
     t.tell("case.opened", case=case.label, case_kind="different", why=case.why, operation=str(operation.pk))
     return t, operation
 
@@ -123,8 +137,12 @@ def completed(start: dt.datetime, **fields: Any) -> tuple[Teller, Operation]:
     key = str(operation.pk)
     t.later(880)
     w.observe(operation, "found", t.now, "exactly one recorded, CR-5520, as sent", conclusive=True)
-    t.tell("probe.made", operation=key, finding="found", summary="exactly one recorded, CR-5520, as sent", conclusive=True)
-    w.shift(operation, "succeeded", external_reference="CR-5520", settled_by="probe", settled_at=t.now, next_probe_at=None)
+    t.tell(
+        "probe.made", operation=key, finding="found", summary="exactly one recorded, CR-5520, as sent", conclusive=True
+    )
+    w.shift(
+        operation, "succeeded", external_reference="CR-5520", settled_by="probe", settled_at=t.now, next_probe_at=None
+    )
     t.tell("operation.state", operation=key, source="unknown", target="succeeded", why="exactly one recorded")
     t.later(0.4).move(S.EXECUTING).later(5)
     t.move(S.COMPLETED, "all done", outcome="Credit CR-5520 of $1,200.00 for Acme Corp confirmed by billing.")
@@ -132,7 +150,7 @@ def completed(start: dt.datetime, **fields: Any) -> tuple[Teller, Operation]:
 
 
 def needs_person(start: dt.datetime, **fields: Any) -> Teller:
-    t = Teller(w.new_run(**fields), start)
+    t = Teller(w.new_run(created_at=start, **fields), start)
     t.tell("run.started", title=t.run.title, workflow="service_credit v1").later(1)
     _first_reading(t, "1")
     t.later(0.5).move(S.DECIDING).tell("model.asked", model="rules-1", reading=1).later(3)
