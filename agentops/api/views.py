@@ -206,7 +206,8 @@ def billing_event(request: HttpRequest) -> Status[Any]:
     try:
         data = storable(read_object(payload))
     except (NotAcceptable, RecursionError) as problem:
-        return Status(400, _problem("malformed", str(problem), _fault("body", str(problem))))
+        detail = f"the body {problem}"
+        return Status(400, _problem("malformed", detail, _fault("body", detail)))
     for field, limit in (("id", 200), ("type", 100)):
         if not isinstance(data.get(field), str) or not 0 < len(data[field]) <= limit:
             detail = f"must be text of 1 to {limit} characters"
