@@ -25,7 +25,7 @@ HINT_AGAIN_SECONDS = 20.0  # a hint that brought nothing may have been lost
 HOUSEKEEPING_SECONDS = 2.0
 
 _DUE = """
-SELECT id FROM runs_run WHERE finished_at IS NULL AND wake_at <= clock_timestamp()
+SELECT id, lease_token FROM runs_run WHERE finished_at IS NULL AND wake_at <= clock_timestamp()
    AND (lease_until IS NULL OR lease_until < clock_timestamp())
  ORDER BY wake_at LIMIT %s
 """
@@ -33,7 +33,7 @@ SELECT id FROM runs_run WHERE finished_at IS NULL AND wake_at <= clock_timestamp
 
 class Relay:
     def __init__(self) -> None:
-        self.hinted: dict[uuid.UUID, float] = {}
+        self.hinted: dict[tuple[uuid.UUID, int], float] = {}  # by run and claim: each claim earns a new hint
         self.broker_down_since: float | None = None
         self.housekept = 0.0
 
@@ -45,13 +45,13 @@ class Relay:
             self.housekept = time.monotonic()
         with connection.cursor() as cursor:
             cursor.execute(_DUE, [BATCH])
-            due = [row[0] for row in cursor.fetchall()]
+            due = [(row[0], row[1]) for row in cursor.fetchall()]
         now = time.monotonic()
         self.hinted = {one: at for one, at in self.hinted.items() if one in due and now - at < HINT_AGAIN_SECONDS}
         sent = 0
-        for run_id in due:
-            if run_id not in self.hinted and self._hint(run_id):
-                self.hinted[run_id] = now
+        for one in due:
+            if one not in self.hinted and self._hint(one[0]):
+                self.hinted[one] = now
                 sent += 1
         return sent
 

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import dj_database_url
+from django.core.exceptions import ImproperlyConfigured
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = Path(os.environ.get("AGENTOPS_DATA", BASE_DIR / ".data")).expanduser().resolve()
@@ -31,10 +32,21 @@ def flag(name: str) -> bool:
     return env(name).lower() in {"1", "true", "yes", "on"}
 
 
+def number(name: str, default: str) -> float:
+    """A positive number of the environment. Raises ImproperlyConfigured."""
+    try:
+        value = float(env(name) or default)
+    except ValueError:
+        value = 0
+    if not 0 < value < 1e9:
+        raise ImproperlyConfigured(f"{name} is {env(name)!r}: give a positive number of seconds, or unset it")
+    return value
+
+
 DEBUG = flag("DEBUG")
 DEMO = flag("DEMO")
 DEMO_RUNS = env("DEMO_RUNS", "1") == "1"  # the demo world comes with runs that wait for somebody
-SECRET_KEY = env("SECRET_KEY", "insecure-until-the-stack-makes-one" if DEBUG or DEMO else "")
+SECRET_KEY = env("SECRET_KEY", "insecure-until-the-stack-makes-one" if DEBUG else "")
 PORT = env("PORT", "8000")
 PUBLIC_URL = env("PUBLIC_URL", f"http://localhost:{PORT}").rstrip("/")
 ALLOWED_HOSTS = env("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]").split(",")
@@ -100,8 +112,17 @@ TEMPLATES = [
 # ---- database: each process role has its own needs (a pool would be rebuilt for every Celery task)
 DATABASE_URL = env("DATABASE_URL")
 APP_DB_ROLE = env("APP_DB_ROLE", "agentops_app")
-DATABASES = {"default": dj_database_url.parse(DATABASE_URL or "postgresql:///agentops")}
+try:
+    DATABASES = {"default": dj_database_url.parse(DATABASE_URL or "postgresql:///agentops")}
+except ValueError:  # its words may quote the password
+    raise ImproperlyConfigured(
+        "DATABASE_URL is not an address: write postgresql://name:password@host:5432/database, with every special"
+        " character of the password percent-encoded"
+    ) from None
+if DATABASES["default"]["ENGINE"] != "django.db.backends.postgresql":
+    raise ImproperlyConfigured("DATABASE_URL must begin with postgresql://")
 DATABASES["default"]["OPTIONS"] = {
+    "connect_timeout": 10,
     **DATABASES["default"].get("OPTIONS", {}),
     "options": "-c lock_timeout=5000 -c idle_in_transaction_session_timeout=30000 -c statement_timeout=30000",
 }
@@ -188,9 +209,9 @@ SANDBOX_URL = env("SANDBOX_URL")
 AGENT_MODEL = env("AGENT_MODEL", "rules")
 
 # ---- limits in seconds; a lease outlives the longest call by a wide margin
-LEASE_SECONDS = int(env("LEASE_SECONDS", "60"))
-CALL_LIMIT_SECONDS = float(env("CALL_LIMIT_SECONDS", "10"))
-FACT_FRESH = dt.timedelta(seconds=int(env("FACT_FRESH_SECONDS", "60")))
+LEASE_SECONDS = number("LEASE_SECONDS", "60")
+CALL_LIMIT_SECONDS = number("CALL_LIMIT_SECONDS", "10")
+FACT_FRESH = dt.timedelta(seconds=number("FACT_FRESH_SECONDS", "60"))
 HELD_RETRY = dt.timedelta(seconds=2)
 
 LANGUAGE_CODE = "en-us"

@@ -267,12 +267,14 @@ def _all_of(node: Node, negated: bool) -> bool:
 
 
 def _requires_currency(node: Node, *, negated: bool = False) -> bool:
-    """Whether the condition (or its opposite, when negated) can hold for one named currency only."""
+    """Whether the condition (or its opposite, when negated) can hold for one named currency only.
+
+    An either-or of currencies is not one: the same number of minor units is worth something else in each.
+    """
     if node.op == "!":
         return _requires_currency(node.parts[0], negated=not negated)
     if node.op in ("&&", "||"):
-        among = any if _all_of(node, negated) else all
-        return among(_requires_currency(part, negated=negated) for part in node.parts)
+        return _all_of(node, negated) and any(_requires_currency(part, negated=negated) for part in node.parts)
     return node.op == ("!=" if negated else "==") and {"currency", "literal"} == {
         part.value if part.op == "name" else part.op for part in node.parts
     }

@@ -150,10 +150,10 @@ def _shape_problem(document: Any, error: dict[str, Any]) -> Problem:
 def _repeated(document: PolicyDocument) -> list[Problem]:
     seen: set[str] = set()
     problems = []
-    for entry in (*document.rules, *document.totals):
-        if entry.id in seen:
-            problems.append(Problem(where=entry.id, field="id", remedy="is used twice; give each its own"))
-        seen.add(entry.id)
+    for name in [*(rule.id for rule in document.rules), *(total.id for total in document.totals)]:
+        if name in seen:
+            problems.append(Problem(where=name, field="id", remedy="is used twice; give each its own"))
+        seen.add(name)
     return problems
 
 

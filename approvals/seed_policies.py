@@ -47,7 +47,7 @@ def _tiers(currency: str, limit: int) -> list[dict[str, Any]]:
         {
             "id": f"{code}-manager",
             "effect": "ask",
-            "text": f"Credits above {low} need a manager",
+            "text": f"Credits above {low} need a support manager",
             "when": f"{named} > {limit}",
             "ask": _ASK,
         },
@@ -90,8 +90,8 @@ SERVICE_CREDITS = SeedPolicy(
             }
         ],
     },
-    note="Small credits are automatic, larger ones need a manager. A ticket and incident get one credit, however often"
-    " it is proposed: that is held by the operation itself.",
+    note="Small credits are automatic, larger ones need a support manager. A ticket and incident get one credit,"
+    " however often it is proposed: that is held by the operation itself.",
 )
 
 TICKET_WORK = SeedPolicy(
@@ -120,7 +120,7 @@ TICKET_COMMENTS = SeedPolicy(
             {
                 "id": "manager",
                 "effect": "ask",
-                "text": "Comments the customer can read need a manager",
+                "text": "Comments the customer can read need a support manager",
                 "when": "true",
                 "ask": _ASK,
             }

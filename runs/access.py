@@ -6,11 +6,14 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from django.conf import settings
+from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render, resolve_url
+from django.utils.crypto import constant_time_compare
 
-View = Callable[..., HttpResponse]
+View = Callable[..., HttpResponseBase]
 
 
 def _same_site_path(*, url: str, request: HttpRequest) -> str:
@@ -35,6 +38,18 @@ def _to_login(request: HttpRequest) -> HttpResponse:
     return response
 
 
+def deactivated(request: HttpRequest) -> User | None:
+    """The account this session belongs to, if it was deactivated meanwhile: Django then shows nobody as signed in."""
+    if request.user.is_authenticated:
+        return None
+    stored = request.session.get(SESSION_KEY)
+    if not isinstance(stored, str) or not stored.isdecimal():
+        return None
+    user = User.objects.filter(pk=int(stored), is_active=False).first()
+    proof = request.session.get(HASH_SESSION_KEY, "")
+    return user if user is not None and constant_time_compare(proof, user.get_session_auth_hash()) else None
+
+
 def refused(request: HttpRequest, *, reason: str, status: int = 403) -> HttpResponse:
     """The page that says why not."""
     return render(request, "403.html", {"reason": reason}, status=status)
@@ -45,8 +60,10 @@ def needs(permission: str) -> Callable[[View], View]:
 
     def decorate(view: View) -> View:
         @wraps(view)
-        def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             if not request.user.is_authenticated:
+                if deactivated(request) is not None:
+                    return refused(request, reason="Your account is no longer active.")
                 return _to_login(request)
             if permission and not request.user.has_perm(permission):
                 return refused(request, reason="Your account does not have the right to see or do this.")
@@ -55,6 +72,12 @@ def needs(permission: str) -> Callable[[View], View]:
         return checked
 
     return decorate
+
+
+def user_of(request: HttpRequest) -> User:
+    """The signed-in person, in a view behind `needs`."""
+    assert isinstance(request.user, User)
+    return request.user
 
 
 def someone_else(request: HttpRequest) -> bool:

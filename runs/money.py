@@ -70,7 +70,9 @@ class Money:
         return f"{symbol}{number}" if len(symbol) <= 2 else f"{symbol} {number}"
 
     def __str__(self) -> str:
-        return f"{self.display()} {self.currency}"
+        """With the code, once: some currencies have no sign of their own."""
+        shown = self.display()
+        return shown if self.currency in shown else f"{shown} {self.currency}"
 
 
 def parse_amount(*, text: str, currency: str) -> Money:

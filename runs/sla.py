@@ -100,7 +100,7 @@ class Workings:
         }
 
     def _steps(self) -> list[dict[str, str]]:
-        uptime = percent_text(self.uptime)
+        uptime = percent_text(self.uptime, below=self.tier.below)
         formula = f"1 − {self.downtime_minutes} ÷ {self.period_minutes:,}"
         rows = (
             ("downtime", "Downtime", span_text(self.outage), f"{self.downtime_minutes:,} min"),
@@ -126,9 +126,12 @@ class Workings:
         return f"{needed} more full minutes of downtime would make it {step.percent} % ({more.display()})."
 
 
-def percent_text(value: Fraction) -> str:
-    """A percentage cut to three places, never rounded up to a step it did not reach: `99.520`."""
-    thousandths = value * 1000 // 1
+def percent_text(value: Fraction, *, below: str = "101") -> str:
+    """A percentage to three places, `99.521`: rounded half up, but cut where rounding would show it at `below` or more
+    though it is less."""
+    thousandths = int(value * 1000 + Fraction(1, 2))
+    if value < Fraction(below) <= Fraction(thousandths, 1000):
+        thousandths = int(value * 1000)
     return f"{thousandths // 1000}.{thousandths % 1000:03d}"
 
 

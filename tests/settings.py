@@ -5,7 +5,7 @@ import tempfile
 
 os.environ["DATABASE_URL"] = "postgresql://set-by-the-fixture@localhost/none"
 os.environ["AGENTOPS_DATA"] = tempfile.mkdtemp(prefix="agentops-test-data-")
-os.environ["SECRET_KEY"] = "only-for-tests"
+os.environ["SECRET_KEY"] = "only-for-tests-and-known-to-everybody"
 os.environ["BILLING_URL"] = "http://127.0.0.1:9"  # the discard port: a stray call fails at once
 os.environ["HELPDESK_URL"] = "http://127.0.0.1:9/helpdesk/v1"
 os.environ["BILLING_API_KEY"] = "sk_test_sandbox"

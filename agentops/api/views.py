@@ -6,13 +6,16 @@ from typing import Any
 
 import stripe
 from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from ninja import Header, NinjaAPI
-from ninja.errors import ValidationError
+from ninja.errors import HttpError, ValidationError
+from ninja.openapi.docs import Swagger
+from ninja.responses import Status
 from ninja.security import HttpBearer
 
-from agentops.api.parsing import StrictParser
+from agentops.api.parsing import MAX_BODY_BYTES, NotAcceptable, StrictParser, TooLarge, read_body, read_object
 from agentops.api.schemas import OperationOut, Problem, Received, RunOut, RunStarted, StartRun
 from agentops.starting import BadInput, start_workflow
 from agentops.workflows.registry import UnknownWorkflow
@@ -20,6 +23,7 @@ from reconciliation.models import Operation
 from runs.models import Principal, Run
 from runs.services import external_events, tokens
 from runs.services.runs import StartConflict
+from runs.texts import storable
 
 KEY = re.compile(r"[\x21-\x7e]{1,128}")
 MAX_EVENT_BYTES = 256_000
@@ -38,19 +42,55 @@ api = NinjaAPI(
     description="Start runs and read what became of them. Approving is for people in the browser, never for a token.",
     auth=Token(),
     parser=StrictParser(),
+    # without this the page asks a validator elsewhere about our schema
+    docs=Swagger(settings={"validatorUrl": "none"}),
     urls_namespace="api",
 )
+
+
+def _problem(code: str, detail: str, faults: list[dict[str, str]]) -> dict[str, Any]:
+    return {"code": code, "detail": detail, "faults": faults}
+
+
+def _fault(field: str, message: str) -> list[dict[str, str]]:
+    return [{"field": field, "message": message}]
 
 
 @api.exception_handler(ValidationError)
 def invalid(request: HttpRequest, problem: ValidationError) -> HttpResponse:
     """Name each field and what is wrong with it."""
-    faults = [
-        {"field": ".".join(str(part) for part in one["loc"][1:]) or "body", "message": one["msg"]}
-        for one in problem.errors
-    ]
-    body = {"code": "invalid", "detail": "; ".join(f"{one['field']}: {one['message']}" for one in faults)}
-    return api.create_response(request, {**body, "faults": faults}, status=422)
+    faults = []
+    for one in problem.errors:
+        # ninja puts "body" and the parameter's name, or "header", before the path that the sender wrote
+        path = one["loc"][2:] if one["loc"][0] == "body" else one["loc"][1:]
+        faults.append({"field": ".".join(str(part) for part in path)[:200] or "body", "message": one["msg"]})
+    detail = "; ".join(f"{one['field']}: {one['message']}" for one in faults)
+    return api.create_response(request, _problem("invalid", detail, faults), status=422)
+
+
+_CODES = {
+    400: ("malformed", "body"),
+    401: ("unauthorized", "Authorization"),
+    413: ("too_large", "body"),
+}
+
+
+@api.exception_handler(HttpError)
+def refused(request: HttpRequest, problem: HttpError) -> HttpResponse:
+    """The same shape for what is wrong before any field is looked at."""
+    if isinstance(problem.__cause__, HttpError):  # ninja hides what the parser said about the body
+        problem = problem.__cause__
+    code, field = _CODES.get(problem.status_code, ("refused", "request"))
+    detail = str(problem)
+    if problem.status_code == 401:
+        detail = "give a token of an integration that is not revoked, as Authorization: Bearer ..."
+    return api.create_response(request, _problem(code, detail, _fault(field, detail)), status=problem.status_code)
+
+
+@api.exception_handler(RequestDataTooBig)
+def too_large(request: HttpRequest, problem: RequestDataTooBig) -> HttpResponse:
+    """A body that Django itself would not hold."""
+    return refused(request, HttpError(413, f"the body has more than {MAX_BODY_BYTES} bytes"))
 
 
 def _started(run: Run) -> dict[str, Any]:
@@ -65,17 +105,21 @@ def _started(run: Run) -> dict[str, Any]:
     }
 
 
-@api.post("/runs", response={201: RunStarted, 400: Problem, 422: Problem}, summary="Start a run, once per key")
+@api.post(
+    "/runs",
+    response={201: RunStarted, 400: Problem, 401: Problem, 413: Problem, 422: Problem},
+    summary="Start a run, once per key",
+)
 def start_run(
     request: HttpRequest,
     response: HttpResponse,
     body: StartRun,
     idempotency_key: str = Header(..., alias="Idempotency-Key", description="1 to 128 visible ASCII characters"),
-) -> tuple[int, Any]:
+) -> Status[Any]:
     """The same key with the same body gives the same answer; with another body it is refused and nothing happens."""
     if not KEY.fullmatch(idempotency_key):
-        fault = {"field": "Idempotency-Key", "message": "use 1 to 128 visible ASCII characters"}
-        return 422, {"code": "invalid", "detail": f"{fault['field']}: {fault['message']}", "faults": [fault]}
+        detail = "use 1 to 128 visible ASCII characters"
+        return Status(422, _problem("invalid", f"Idempotency-Key: {detail}", _fault("Idempotency-Key", detail)))
     initiator: Principal = request.auth  # type: ignore[attr-defined]  # ninja sets it
     try:
         started = start_workflow(
@@ -85,76 +129,88 @@ def start_run(
             start_key=f"api:{initiator.pk.hex}:{idempotency_key}",
         )
     except UnknownWorkflow as problem:
-        return 422, _problem("unknown_workflow", str(problem), [{"field": "workflow", "message": str(problem)}])
+        return Status(422, _problem("unknown_workflow", str(problem), _fault("workflow", str(problem))))
     except BadInput as problem:
         faults = [{"field": f"input.{one['field']}", "message": one["message"]} for one in problem.faults]
-        return 422, _problem("invalid", str(problem), faults)
+        return Status(422, _problem("invalid", str(problem), faults))
     except StartConflict as problem:
         detail = f"parameters differ: this key was used before for run {problem.run.pk}; nothing was started"
-        return 422, _problem("parameters_differ", detail, [{"field": "Idempotency-Key", "message": detail}])
+        return Status(422, _problem("parameters_differ", detail, _fault("Idempotency-Key", detail)))
     if not started.created:
         response["Idempotent-Replayed"] = "true"
-    return 201, _started(started.run)
-
-
-def _problem(code: str, detail: str, faults: list[dict[str, str]]) -> dict[str, Any]:
-    return {"code": code, "detail": detail, "faults": faults}
+    return Status(201, _started(started.run))
 
 
 _OUTCOMES = {"unknown": "not_confirmed", "accepted": "not_confirmed", "sending": "running", "authorised": "running"}
 
 
-@api.get("/runs/{run_id}", response={200: RunOut, 404: Problem}, summary="Read a run", url_name="run")
-def read_run(request: HttpRequest, run_id: uuid.UUID) -> tuple[int, Any]:
+@api.get(
+    "/runs/{run_id}",
+    response={200: RunOut, 401: Problem, 404: Problem, 422: Problem},
+    summary="Read a run",
+    url_name="run",
+)
+def read_run(request: HttpRequest, run_id: uuid.UUID) -> Status[Any]:
     """A run this integration started, with each operation's outcome. *Not confirmed* is not failed."""
     run = Run.objects.filter(pk=run_id, initiator=request.auth).first()  # type: ignore[attr-defined]  # ninja sets it
     if run is None:
-        return 404, _problem("not_found", "this integration has started no such run", [])
+        return Status(404, _problem("not_found", "this integration has started no such run", []))
     operations = Operation.objects.filter(run=run).order_by("created_at")
-    return 200, {
-        **_started(run),
-        "state": run.state,
-        "state_label": run.get_state_display(),
-        "is_over": run.is_over,
-        "waits_for": run.waits_for,
-        "outcome": run.outcome,
-        "finished_at": run.finished_at,
-        "operations": [
-            OperationOut(
-                tool=one.tool,
-                identity=one.identity,
-                outcome=_OUTCOMES.get(one.state, one.state),
-                reference=one.external_reference,
-                amount_minor=None if one.amount_minor is None else str(one.amount_minor),
-                currency=one.currency or None,
-            )
-            for one in operations
-        ],
-    }
+    return Status(
+        200,
+        {
+            **_started(run),
+            "state": run.state,
+            "state_label": run.get_state_display(),
+            "is_over": run.is_over,
+            "waits_for": run.waits_for,
+            "outcome": run.outcome,
+            "finished_at": run.finished_at,
+            "operations": [
+                OperationOut(
+                    tool=one.tool,
+                    identity=one.identity,
+                    outcome=_OUTCOMES.get(one.state, one.state),
+                    reference=one.external_reference,
+                    amount_minor=None if one.amount_minor is None else str(one.amount_minor),
+                    currency=one.currency or None,
+                )
+                for one in operations
+            ],
+        },
+    )
 
 
 @api.post(
     "/events/billing",
-    response={200: Received, 400: Problem, 413: Problem},
+    response={200: Received, 400: Problem, 413: Problem, 503: Problem},
     auth=None,
     summary="Receive a signed event from billing",
 )
-def billing_event(request: HttpRequest) -> tuple[int, Any]:
+def billing_event(request: HttpRequest) -> Status[Any]:
     """Authenticated by its `Stripe-Signature`. Stored before it is answered; the same event id counts once."""
-    if int(request.headers.get("Content-Length") or 0) > MAX_EVENT_BYTES:
-        return 413, _problem("too_large", f"an event has at most {MAX_EVENT_BYTES} bytes", [])
-    payload = request.body
+    secret = settings.BILLING_WEBHOOK_SECRET
+    if not secret.strip():  # anybody can sign with an empty secret
+        detail = "this installation has no BILLING_WEBHOOK_SECRET, so no event can be believed"
+        return Status(503, _problem("not_configured", detail, []))
+    header = request.headers.get("Stripe-Signature", "")
     try:
-        event = stripe.Webhook.construct_event(
-            payload, request.headers.get("Stripe-Signature", ""), settings.BILLING_WEBHOOK_SECRET
-        )
-        data: dict[str, Any] = event.to_dict()
-    except (ValueError, stripe.SignatureVerificationError, AttributeError, TypeError):
-        return 400, _problem("bad_signature", "the signature or the body is not one of billing's", [])
-    event_id, kind = data.get("id"), data.get("type")
-    if not isinstance(event_id, str) or not isinstance(kind, str) or not 0 < len(event_id) <= 200:
-        return 400, _problem("malformed", "an event has an id and a type", [])
-    return 200, {
-        "received": True,
-        "first": external_events.receive(source="billing", event_id=event_id, kind=kind, payload=data),
-    }
+        payload = read_body(request, limit=MAX_EVENT_BYTES)
+        stripe.WebhookSignature.verify_header(payload, header, secret, stripe.Webhook.DEFAULT_TOLERANCE)
+    except TooLarge:
+        detail = f"an event has at most {MAX_EVENT_BYTES} bytes"
+        return Status(413, _problem("too_large", detail, _fault("body", detail)))
+    except (ValueError, TypeError, OverflowError, stripe.SignatureVerificationError):
+        detail = "the signature is missing, is not billing's for this body, or is too old"
+        return Status(400, _problem("bad_signature", detail, _fault("Stripe-Signature", detail)))
+    try:
+        data = storable(read_object(payload))
+    except (NotAcceptable, RecursionError) as problem:
+        detail = f"the body {problem}"
+        return Status(400, _problem("malformed", detail, _fault("body", detail)))
+    for field, limit in (("id", 200), ("type", 100)):
+        if not isinstance(data.get(field), str) or not 0 < len(data[field]) <= limit:
+            detail = f"must be text of 1 to {limit} characters"
+            return Status(400, _problem("malformed", f"{field}: {detail}", _fault(field, detail)))
+    first = external_events.receive(source="billing", event_id=data["id"], kind=data["type"], payload=data)
+    return Status(200, {"received": True, "first": first})

@@ -46,7 +46,7 @@ def product(env: Mapping[str, str], /) -> list[Entry]:
     return [
         # The owner role's address, and only here: nothing that stays has more rights than the application's role.
         Step("migrate", _manage("migrate", "--no-input", "-v", "1"), {"DATABASE_URL": env["OWNER_DATABASE_URL"]}),
-        Step("check", _manage("check")),
+        Step("check", _manage("check", "--database", "default")),
         *([_sandbox(env)] if "SANDBOX_URL" in env else []),
         *([Step("demo_world", _manage("demo_world"))] if demo(env) else []),
         _web(env),

@@ -93,8 +93,7 @@ class EmbeddedPostgres:
             if not self._folder.exists():
                 self._initialise(user=user)
             _refuse_running_server(self._folder)
-            self._launch(user=user)
-            self._wait_until_ready()
+            self._launch_once_free(user=user)
             self._ensure_roles()
         except BaseException:
             self.stop()
@@ -150,7 +149,7 @@ class EmbeddedPostgres:
             connection.execute(sql.SQL("GRANT USAGE ON SCHEMA public TO {}").format(app))
 
     def _connect(self, database: str) -> psycopg.Connection:
-        return psycopg.connect(self.url("superuser", database), autocommit=True, connect_timeout=5)
+        return psycopg.connect(self.url("superuser", database), autocommit=True, connect_timeout=20)
 
     def _make_runtime(self, *, user: launch.ServerUser | None) -> None:
         # As root: others may pass through to the copied programs; the socket folder itself stays private.
@@ -222,15 +221,31 @@ class EmbeddedPostgres:
             os.close(self._handle)
             self._handle = None
 
-    def _wait_until_ready(self) -> None:
+    def _launch_once_free(self, *, user: launch.ServerUser | None) -> None:
+        """Launch the server. A killed server's children need a moment to end, and PostgreSQL refuses until they did."""
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            before = self._log.stat().st_size if self._log.exists() else 0
+            self._launch(user=user)
+            if self._becomes_ready():
+                return
+            with self._log.open("rb") as file:
+                file.seek(before)
+                orphans = b"is still in use" in file.read()
+            if not orphans or time.monotonic() > deadline:
+                raise LocalStackError(f"The embedded database did not start. The end of {self._log}:{tail(self._log)}")
+            time.sleep(0.2)
+
+    def _becomes_ready(self) -> bool:
+        """Wait until the server answers; False if it ended instead."""
         assert self.process is not None
         deadline = time.monotonic() + START_SECONDS
         while True:
             if self.process.poll() is not None:
-                raise LocalStackError(f"The embedded database did not start. The end of {self._log}:{tail(self._log)}")
+                return False
             try:
                 self._connect("postgres").close()
-                return
+                return True
             except psycopg.OperationalError as error:
                 if "password authentication failed" in str(error):
                     raise LocalStackError(

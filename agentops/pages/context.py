@@ -7,8 +7,8 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
-from approvals.models import ApprovalRequest
-from approvals.models.request import RequestState
+from agentops.demo.world import PASSWORD, PEOPLE
+from approvals.queries import waiting_count
 from reconciliation.models import Case
 from reconciliation.models.case import CaseState
 from runs.models import Run
@@ -22,6 +22,9 @@ def shell(request: HttpRequest) -> dict[str, Any]:
     user = getattr(request, "user", None)
     return {
         "demo": settings.DEMO,
+        "demo_world": bool(settings.DEMO and settings.SANDBOX_URL),
+        "demo_people": PEOPLE if settings.DEMO else (),
+        "demo_password": PASSWORD if settings.DEMO else "",
         "theme": theme if theme in THEMES else "system",
         # lazy: fragments and the login page never ask
         "counts": SimpleLazyObject(lambda: _counts(user) if user is not None and user.is_authenticated else {}),
@@ -32,8 +35,7 @@ def _counts(user: User) -> dict[str, int]:
     """Only what the reader may see."""
     counts: dict[str, int] = {}
     if user.has_perm("approvals.view_approvalrequest"):
-        waiting = ApprovalRequest.objects.filter(state=RequestState.OPEN, group__in=user.groups.values("name"))
-        counts["mine"] = waiting.exclude(votes__principal__user=user).count()
+        counts["mine"] = waiting_count(user=user)
     if user.has_perm("runs.view_run"):
         counts["needs_person"] = Run.objects.filter(state=RunState.NEEDS_PERSON).count()
     if user.has_perm("reconciliation.view_case"):

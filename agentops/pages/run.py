@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
@@ -15,7 +15,7 @@ from agentops.pages.operating import say
 from approvals.models import ApprovalRequest
 from reconciliation.models import Case, Operation
 from runs import clock, queries, record
-from runs.access import needs, refused, someone_else
+from runs.access import needs, refused, someone_else, user_of
 from runs.models import Event, Evidence, ModelCall, Proposal, Run
 from runs.services import operate, principals
 
@@ -188,12 +188,12 @@ def run_event(request: HttpRequest, run_id: uuid.UUID, seq: int) -> HttpResponse
 
 @require_GET
 @needs("runs.view_run")
-def run_record(request: HttpRequest, run_id: uuid.UUID) -> StreamingHttpResponse:
+def run_record(request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
     """The record as it is stored, one JSON text a line: number, canonical text, hash."""
     run = _found(run_id)
     found = Event.objects.filter(stream=queries.stream(run.pk)).order_by("seq").values_list("canonical", "hash")
-    lines = (f'{{"event":{canonical},"hash":"{digest}"}}\n' for canonical, digest in found.iterator())
-    response = StreamingHttpResponse(lines, content_type="application/x-ndjson")
+    lines = "".join(f'{{"event":{canonical},"hash":"{digest}"}}\n' for canonical, digest in found.iterator())
+    response = HttpResponse(lines, content_type="application/x-ndjson")
     response["Content-Disposition"] = f'attachment; filename="run-{run.pk}.jsonl"'
     return response
 
@@ -207,7 +207,7 @@ def run_cancel(request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
     form = CancelForm(request.POST)
     if not form.is_valid():
         return _page(request, run, tab="trace", form=form, dialog=True, status=422)
-    principal = principals.of_user(user=request.user)
+    principal = principals.of_user(user=user_of(request))
     result = operate.cancel(run_id=run.pk, principal=principal, reason=form.cleaned_data["reason"])
     if result.ok:
         messages.success(request, "Cancel asked for. What is in flight is settled first; nothing else starts.")

@@ -4,6 +4,7 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from agentops.permissions import GROUP_WORDS
 from approvals.models import ApprovalRequest
 from approvals.models.request import RequestState
 from reconciliation.models import Case, Operation
@@ -67,7 +68,7 @@ def _waits(*, run: Run, request: ApprovalRequest | None) -> str:
         if request.state == RequestState.APPROVED:
             return "Approved, waiting to run"
         more = f", {request.quorum} people" if request.quorum > 1 else ""
-        return f"An answer from {request.group}{more}"
+        return f"An answer from {GROUP_WORDS.get(request.group, request.group)}{more}"
     if run.state == S.NEEDS_PERSON:
         return f"{run.owner} has it" if run.owner else "A person to take it over"
     if run.state == S.OUTCOME_UNKNOWN:

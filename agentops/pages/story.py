@@ -28,6 +28,8 @@ class EventLike(Protocol):
     def kind(self) -> str: ...
     @property
     def data(self) -> Data: ...
+    @property
+    def actor(self) -> object: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,12 +103,17 @@ POLICY_WORDS = {"allow": ("allows it", "green"), "ask": ("asks a person", "amber
 
 
 def _rules(data: Data) -> str:
-    return "; ".join(short(rule.get("text", "")) for rule in data.get("rules", []) if isinstance(rule, dict))
+    told = [short(rule.get("text", "")) for rule in data.get("rules", []) if isinstance(rule, dict)]
+    return "; ".join(told) or short(data.get("reason", ""))
 
 
 def _started(data: Data) -> Said:
+    workflow = f"{data.get('workflow', '')} v{data['workflow_version']}" if data.get("workflow_version") else ""
     return Said(
-        icon="play", lead="Run started", text=short(data.get("title", "")), note=short(data.get("workflow", ""))
+        icon="play",
+        lead="Run started",
+        text=short(data.get("title", "")),
+        note=short(workflow or data.get("workflow", "")),
     )
 
 
@@ -116,7 +123,7 @@ def _moved(data: Data) -> Said:
     running = look.colour == "blue"
     return Said(
         icon="circle-dot" if running else look.icon,
-        lead=state_word(target),
+        lead=state_word(target) or "Moved",
         text=short(data.get("why", "")),
         tone="" if running else look.colour,
     )
@@ -146,7 +153,8 @@ def _asked(data: Data) -> Said:
 def _answered(data: Data) -> Said:
     if data.get("refusal_code"):
         return Said(icon="bot", lead="Answer refused", text=short(data.get("refusal", "")), tone="red")
-    return Said(icon="bot", lead="Agent answered", text=short(str(data.get("kind", "")).replace("_", " "), 80))
+    choice = str(data.get("choice") or data.get("kind") or "")
+    return Said(icon="bot", lead="Agent answered", text=short(choice.replace("_", " "), 80))
 
 
 def _proposed(data: Data) -> Said:
@@ -190,7 +198,7 @@ def _request_ended(state: str) -> Callable[[Data], Said]:
     look = words.look(kind="request", state=state)
 
     def told(data: Data) -> Said:
-        by = f"by {short(data['by'], 80)}" if data.get("by") else short(data.get("why", ""))
+        by = short(data["why"]) if data.get("why") else f"by {short(data['by'], 80)}" if data.get("by") else ""
         return Said(icon=look.icon, lead=look.word, text=by, note=short(data.get("comment", "")), tone=look.colour)
 
     return told
@@ -284,6 +292,9 @@ _TOLD: dict[str, Callable[[Data], Said]] = {
     "run.claimed_by_person": lambda data: Said(
         icon="hand", lead=f"Taken over by {short(data.get('by', 'a person'), 80)}", tone="amber"
     ),
+    "run.step_failed": lambda data: Said(
+        icon="triangle-alert", lead="A step broke off", text=short(data.get("reason", "")), tone="amber"
+    ),
     "probe.requested": lambda data: Said(icon="radar", lead="Asked to look it up now", inner=True),
     "run.released_by_person": lambda data: Said(icon="hand", lead="Given back to the list"),
     "run.note": lambda data: Said(
@@ -296,7 +307,8 @@ def tell(event: EventLike) -> Said:
     """The event in words."""
     known = _TOLD.get(event.kind)
     if known is not None:
-        return known(event.data)
+        actor = event.actor
+        return known({"by": str(actor), **event.data} if getattr(actor, "kind", "") == "person" else event.data)
     facts = "; ".join(f"{plain_kind(str(key))}: {short(value, 80)}" for key, value in event.data.items())
     return Said(icon="circle-dot", lead=plain_kind(event.kind), text=short(facts))
 

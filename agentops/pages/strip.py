@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agentops.pages.story import EventLike, state_word
-from runs import words
+from runs import times, words
 from runs.models.run import TERMINAL, RunState
 
 S = RunState
@@ -28,33 +28,35 @@ class Node:
 def nodes(*, events: Sequence[EventLike], current: str, now: dt.datetime) -> list[Node]:
     """From the events `run.started` and `run.state` in order; `current` is the state the run is in."""
     seconds: dict[str, float] = {}
-    times: dict[str, int] = {}
+    visits: dict[str, int] = {}
     state, since = str(S.QUEUED), events[0].at if events else now
-    times[state] = 1
+    visits[state] = 1
     for event in events:
         if event.kind != "run.state":
             continue
         seconds[state] = seconds.get(state, 0.0) + (event.at - since).total_seconds()
         state, since = str(event.data.get("target", "")), event.at
-        times[state] = times.get(state, 0) + 1
+        visits[state] = visits.get(state, 0) + 1
     seconds[state] = seconds.get(state, 0.0) + (now - since).total_seconds()
-    times.setdefault(current, 1)
+    visits.setdefault(current, 1)
     live = current not in TERMINAL
-    shown = [one for one in S if one in times or (live and one in PATH)]
-    return [_node(state=one, current=current, seconds=seconds.get(one, 0.0), times=times.get(one, 0)) for one in shown]
+    shown = [one for one in S if one in visits or (live and one in PATH)]
+    return [
+        _node(state=one, current=current, seconds=seconds.get(one, 0.0), visits=visits.get(one, 0)) for one in shown
+    ]
 
 
-def _node(*, state: RunState, current: str, seconds: float, times: int) -> Node:
+def _node(*, state: RunState, current: str, seconds: float, visits: int) -> Node:
     look, here = words.look(kind="run", state=state), state == current
     over = state in TERMINAL
-    said = "" if over or not times else times.spell(seconds=seconds) + (f" · {times} times" if times > 1 else "")
-    passed = bool(times) and not here
+    said = "" if over or not visits else times.spell(seconds=seconds) + (f" · {visits} times" if visits > 1 else "")
+    passed = bool(visits) and not here
     if passed:
         violet = state == S.OUTCOME_UNKNOWN
         icon, tone = (look.icon, "violet") if violet else ("check", "green")
         said = f"{said}, settled" if violet else said
     else:
-        icon, tone = ("circle-dot" if look.colour == "blue" else look.icon), look.colour if times else ""
+        icon, tone = ("circle-dot" if look.colour == "blue" else look.icon), look.colour if visits else ""
     if here and not over:
         said = f"{said} so far"
     return Node(state=str(state), word=state_word(state), icon=icon, tone=tone, said=said, current=here)

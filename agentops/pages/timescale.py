@@ -6,11 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 WIDTH = 87.0  # of 100: the rest is room for the label of what happened last
-CUT_WIDTH = 6.0  # of 100, for one folded stretch, as long as there is room
+CUT_WIDTH = 8.5  # of 100, for one folded stretch, as long as there is room
 CUTS_AT_MOST = 40.0  # of 100, for all of them together
 LEAST_STEP = 0.012  # of the unfolded time: two moments that differ are never drawn on one spot
 FOLD_FROM = 2.0  # seconds: shorter stretches are never folded
-FOLD_SHARE = 0.3  # a stretch that long, as a share of what is unfolded, is folded
+LONG = 20.0  # seconds: from here on a stretch is folded when it is LONG_SHARE of what is unfolded, else SHORT_SHARE
+LONG_SHARE, SHORT_SHARE = 0.3, 0.85
+FOLDS_AT_MOST = 5
 TICK_ROOM = 9.0
 
 
@@ -64,7 +66,7 @@ class Scale:
         ticks = [Tick(0.0, self._moments[0])]
         for x, at in zip(self._xs[1:], self._moments[1:], strict=True):
             wanted = round(x, 9) in ends or x - ticks[-1].x >= 25.0
-            covered = any(cut.x < x + TICK_ROOM and x < cut.x for cut in self.cuts)
+            covered = any(x <= cut.x < x + TICK_ROOM for cut in self.cuts)
             if wanted and not covered and x - ticks[-1].x >= TICK_ROOM and x <= WIDTH:
                 ticks.append(Tick(x, at))
         return tuple(ticks)
@@ -88,7 +90,10 @@ def _to_fold(gaps: list[float]) -> set[int]:
     folded: set[int] = set()
     left = sum(gaps)
     for index in sorted(range(len(gaps)), key=lambda i: -gaps[i]):
-        if gaps[index] < FOLD_FROM or gaps[index] < FOLD_SHARE * left or len(gaps) - len(folded) <= 1:
+        share = LONG_SHARE if gaps[index] >= LONG else SHORT_SHARE
+        if gaps[index] < FOLD_FROM or gaps[index] < share * left:
+            break
+        if len(folded) == FOLDS_AT_MOST or len(gaps) - len(folded) <= 1:
             break
         folded.add(index)
         left -= gaps[index]

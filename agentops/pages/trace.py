@@ -52,7 +52,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lane:
-    """`level` is state, plain, group or sub (drawn indented under the group before it)."""
+    """`level` is state, plain, group or under (drawn indented under the group before it)."""
 
     key: str
     name: str
@@ -152,7 +152,7 @@ class _Builder:
         parent = self._operation(data)
         key = f"{parent}:{name}"
         if key not in self.tracks:
-            self.tracks[key] = _Track(name, "", "sub")
+            self.tracks[key] = _Track(name, "", "under")
         return key
 
     # ---- one method a family of kinds
@@ -165,7 +165,7 @@ class _Builder:
             if "state" not in self.open:
                 # the window begins in the middle: what the run was until now is the edge's source
                 source = str(data.get("source", ""))
-                word, tone = state_word(source), words.look(kind="run", state=source).colour
+                word, tone = state_word(source) or "Before", words.look(kind="run", state=source).colour
                 self.tracks["state"].spans.append(
                     _Span(start=self.first, end=event.at, tone=tone, text=word, label=word, seqs=[], shows=event.seq)
                 )
@@ -254,7 +254,7 @@ class _Builder:
             (key for key in self.tracks if key.endswith(f":{name}")), f"{parents[-1] if parents else ''}:{name}"
         )
         if lane not in self.tracks:
-            self.tracks[lane] = _Track(name, "" if parents else "life-buoy", "sub" if parents else "plain")
+            self.tracks[lane] = _Track(name, "" if parents else "life-buoy", "under" if parents else "plain")
         if event.kind == "case.opened":
             self.open[lane] = self._add(lane, event, tone="violet", point=False, dashed=True)
         elif event.kind != "case.resolved" or not self._close(lane, event, tone="green", text="settled"):
@@ -288,11 +288,11 @@ def _take(builder: _Builder, event: EventLike) -> None:
 def _in_order(tracks: dict[str, _Track]) -> list[tuple[str, _Track]]:
     """Lanes with something on them; those of an operation directly under it, in the order they came up."""
     filled = [(key, track) for key, track in tracks.items() if track.spans or track.level == "group"]
-    top = [(key, track) for key, track in filled if track.level != "sub"]
+    top = [(key, track) for key, track in filled if track.level != "under"]
     ordered: list[tuple[str, _Track]] = []
     for key, track in top:
         ordered.append((key, track))
-        ordered += [(k, t) for k, t in filled if t.level == "sub" and k.startswith(f"{key}:")]
+        ordered += [(k, t) for k, t in filled if t.level == "under" and k.startswith(f"{key}:")]
     return ordered
 
 

@@ -1,9 +1,11 @@
 """Carrying an action out: facts afresh, checks and rows under lock, the call, what is known. One attempt a step."""
 
+import logging
 import time
 from dataclasses import asdict
 
 from django.conf import settings
+from django.db import InterfaceError, OperationalError, connection
 
 from agentops.steps.authorising import current_proposal
 from agentops.steps.base import Next, Step, committing, done_so_far, hand_over, out_of_date, park
@@ -22,6 +24,8 @@ from runs.tools.base import Ambiguous, NotSent, Overloaded, Refused, Tool
 from runs.tools.registry import tool
 
 S = OperationState
+log = logging.getLogger(__name__)
+RECORD_PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)  # seconds; together well within a lease
 VOID_READ_AGAIN = frozenset({"out_of_date", "rights_lost", "not_approved", "policy_changed", "contract_changed"})
 TRY_AGAIN_CODES = frozenset({"precondition_failed", "absent"})  # proved undone, and worth proposing afresh
 GAVE_UP = "gave_up"
@@ -92,9 +96,7 @@ def attempt(step: Step, proposal: Proposal, connector: Tool, *, resend: Resend) 
         return _held(step, opened)
     answer = call(connector, opened, began=began)
     faultpoints.reach("attempt.called")
-    settle.record_answer(
-        attempt_id=opened.attempt.pk, answer=answer, contract=connector.contract, actor=step.actor
-    )  # fmt: skip
+    _record(opened, answer, connector, step)
     faultpoints.reach("attempt.recorded.after")
     return Next.GO_ON
 
@@ -130,6 +132,24 @@ def call(connector: Tool, opened: execute.Opened, *, began: float) -> Answer:
         record=found,
         raw=asdict(found)["raw"],
     )
+
+
+def _record(opened: execute.Opened, answer: Answer, connector: Tool, step: Step) -> None:
+    """Phase 3, insistently: an answer in hand is not given up because the database is away for a moment. If it stays
+    away the answer is lost with this process, and the operation is found by asking."""
+    for pause in (*RECORD_PAUSES, None):
+        try:
+            settle.record_answer(
+                attempt_id=opened.attempt.pk, answer=answer, contract=connector.contract, actor=step.actor
+            )
+        except (OperationalError, InterfaceError):
+            if pause is None:
+                raise
+            log.warning("the answer of %s could not be recorded yet", opened.operation.identity)
+            connection.close()
+            time.sleep(pause)
+        else:
+            return
 
 
 def _held(step: Step, held: execute.Held) -> Next:

@@ -34,10 +34,12 @@ def read_facts(step: Step, *, resume_to: RunState) -> dict[str, Evidence] | Next
     with committing(step.lease, "run.gathered") as run:
         facts = keeping.keep_readings(run=run, readings=readings, retrieved_at=asked_at, actor=step.actor)
         run.customer = step.workflow.customer(facts=facts)[:300]
+        if run.customer:
+            run.title = f"{step.workflow.title} for {run.customer}"[:300]
         run.tries_in_row = 0
         if run.facts_wanted_at is not None and run.facts_wanted_at <= asked_at:
             run.facts_wanted_at = None
-        run.save(update_fields=["customer", "tries_in_row", "facts_wanted_at"])
+        run.save(update_fields=["customer", "title", "tries_in_row", "facts_wanted_at"])
     return facts
 
 

@@ -50,14 +50,15 @@ def _account(effect: dict[str, str], facts: Facts) -> str:
     if "account" not in facts:
         return text
     content = facts["account"].content
-    return f"{text}, {content['plan']} plan, standing: {content['standing']}"
+    plan = facts["sla"].content["name"] if "sla" in facts else content["plan"]
+    return f"{text}, {plan} plan, standing: {content['standing']}"
 
 
 def _total(facts: Facts) -> str:
     if "invoice" not in facts:
         return "not known"
     content = facts["invoice"].content
-    return f"{amount_text(minor=content['total_minor'], currency=content['currency'])} {content['currency']}"
+    return amount_text(minor=content["total_minor"], currency=content["currency"])
 
 
 def ticket_card(*, action: Action) -> Card:

@@ -32,13 +32,13 @@ class ApprovalRequest(models.Model):
     supersedes = models.OneToOneField(
         "self", null=True, blank=True, on_delete=models.PROTECT, related_name="superseded_by"
     )
-    changes = models.JSONField(default=list, help_text="[{label, old, new}] against the superseded request")
+    changes = models.JSONField(default=list, help_text="[{key, label, old, new}] against the superseded request")
     state = FSMField(choices=S.choices, default=S.OPEN, max_length=12)
     ask = models.CharField(max_length=300, help_text="the one-sentence ask")
     # frozen when asked
     action_digest = models.CharField(max_length=64)
     binding_digest = models.CharField(max_length=64)
-    page = models.JSONField(help_text="[{label, value}] of everything bound, as displayed")
+    page = models.JSONField(help_text="[{key, label, value}] of everything bound, as displayed")
     page_digest = models.CharField(max_length=64)
     policy_version = models.ForeignKey(PolicyVersion, on_delete=models.PROTECT, related_name="+")
     rules = models.JSONField(help_text="[{id, text}] of the rules that ask")

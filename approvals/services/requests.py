@@ -277,8 +277,14 @@ def expire(*, request_id: uuid.UUID) -> bool:
 
 
 def record_viewing(*, request_id: uuid.UUID, user: User) -> None:
-    """Remember that the person opened the decision page; the first time counts. One durable transaction."""
+    """Remember that the person opened the decision page; the first time counts. One durable transaction.
+
+    While people may still answer, the bound facts are read again, so that the page learns of a change.
+    """
     with transaction.atomic(durable=True):
         principal = principals.of_user(user=user)
+        request = lock_with_run(request_id=request_id)
         viewing = Viewing(request_id=request_id, principal=principal, at=clock.now())
         Viewing.objects.bulk_create([viewing], ignore_conflicts=True)
+        if request.state == RequestState.OPEN and request.run.facts_wanted_at is None:
+            transitions.want_facts(run=request.run)

@@ -20,6 +20,7 @@ from reconciliation.classification import (
     after_answer,
     conclusive_from,
 )
+from reconciliation.comparison import in_words
 from reconciliation.models import Attempt, Observation, Operation, WorkerProcess
 from reconciliation.models.case import Case
 from reconciliation.models.operation import OperationState
@@ -175,7 +176,7 @@ def succeed(*, run: Run, operation: Operation, found: Record, by: str, why: str,
 
 
 def _disagree(*, run: Run, operation: Operation, found: Record, actor: Principal) -> None:
-    differing = "; ".join(f"{name}: sent {sent}, recorded {real}" for name, (sent, real) in found.mismatch.items())
+    differing = in_words(mismatch=found.mismatch, currency=operation.currency)
     why = f"{found.reference} carries our identity but is not what was sent: {differing}"
     open_case(run=run, operation=operation, kind=Case.Kind.DIFFERENT, why=why, actor=actor)
 
@@ -232,7 +233,7 @@ def record_lookup(
             finding=finding,
             conclusive=conclusive,
             summary=summary,
-            raw=lookup.raw if lookup else {},
+            raw=as_found(lookup) if lookup else {},
             actor=actor,
             asked_at=asked_at,
         )
@@ -248,6 +249,21 @@ def record_lookup(
         transitions.wake(run=run)
         faultpoints.reach("probe.recorded.before")
         return observation
+
+
+def as_found(lookup: Lookup) -> dict[str, Any]:
+    """What a lookup brought, as it is kept: each record with their reference and what differs from what was sent."""
+    records = [
+        {
+            "reference": one.reference,
+            "identity": one.identity,
+            "at": one.at.isoformat() if one.at else "",
+            "mismatch": {name: list(pair) for name, pair in one.mismatch.items()},
+            "raw": one.raw,
+        }
+        for one in lookup.records
+    ]
+    return {**lookup.raw, "records": records}
 
 
 def _finding(

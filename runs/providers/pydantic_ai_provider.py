@@ -63,6 +63,10 @@ class PydanticAiProvider:
         answer = storable(result.output.model_dump(mode="json"))
         return Turn(model=label, answer=answer, messages=kept, usage=counted)
 
+    def ready(self) -> None:
+        """Whether it could be asked, without asking. Raises ProviderMisconfigured."""
+        self._resolved()
+
     def _resolved(self) -> "Model":
         """The model to ask. Raises ProviderMisconfigured when its name is unknown, its SDK or its key missing."""
         from pydantic_ai.exceptions import UserError

@@ -16,7 +16,7 @@ from runs.money import Money, MoneyError
 register = template.Library()
 
 # a question mark in a square: the one sign of "we do not know"; the icon package has only round ones
-_UNKNOWN = mark_safe(
+UNKNOWN_ICON: SafeString = SafeString(
     '<svg class="icon" width="16" height="16" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2"'
     ' stroke-linecap="round" stroke-linejoin="round" aria-hidden="true">'
     '<rect x="3" y="3" width="18" height="18" rx="3"/>'
@@ -34,8 +34,9 @@ def _now(context: Context) -> dt.datetime:
 def icon(name: str, extra: str = "") -> SafeString:
     """A decorative icon, hidden from screen readers: the word beside it carries the meaning."""
     if name == "unknown":
-        return _UNKNOWN
-    return mark_safe(lucide(name, size=16, **{"class": f"icon {extra}".strip(), "aria_hidden": "true"}))
+        return UNKNOWN_ICON
+    drawn: str = lucide(name, size=16, **{"class": f"icon {extra}".strip(), "aria_hidden": "true"})
+    return mark_safe(drawn)
 
 
 @register.simple_tag
@@ -59,8 +60,11 @@ def money(minor: int | str | None, currency: str) -> SafeString:
         amount = Money(int(minor or 0), currency)
     except (MoneyError, ValueError):  # never hide what cannot be formatted: show what is stored
         return format_html('<span class="money">{} <small>{} minor units</small></span>', minor, currency)
+    shown = amount.display()
+    if amount.currency in shown:  # a currency without a sign of its own: the code is there already
+        return format_html('<data class="money" value="{}">{}</data>', amount.plain(), shown)
     return format_html(
-        '<data class="money" value="{}">{} <small>{}</small></data>', amount.plain(), amount.display(), amount.currency
+        '<data class="money" value="{}">{} <small>{}</small></data>', amount.plain(), shown, amount.currency
     )
 
 

@@ -10,9 +10,9 @@ from approvals import queries
 from approvals.models import ApprovalRequest, Decision, Refusal, Vote
 from approvals.models.request import RequestState
 from approvals.services import requests, votes
-from approvals.words import SENTENCES, sentence
+from approvals.words import sentence
 from runs import record, transitions
-from runs.models import Principal, Run
+from runs.models import Run
 from runs.models.run import RunState
 from runs.services import principals
 from tests.approvals import world
@@ -265,9 +265,3 @@ def test_a_finished_run_still_records_who_came_too_late() -> None:
         run = Run.objects.select_for_update().get(pk=asked.run.pk)
         transitions.move(run=run, to=RunState.REJECTED, actor=principals.system())
     refused(asked, world.cast(asked, anna), "decided")
-
-
-def test_every_code_has_words_of_its_own() -> None:
-    assert len(set(SENTENCES.values())) == len(SENTENCES)
-    assert "no_such_code" in sentence(code="no_such_code")
-    assert Principal.Kind.PERSON not in SENTENCES

@@ -1,8 +1,9 @@
-"""A small world for approvals: named people, a published policy, a run with evidence, a proposal and an open request."""
+"""A small world for approvals: people, a published policy, a run with evidence, a proposal and an open request."""
 
 import datetime as dt
 import itertools
 import threading
+import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -241,3 +242,20 @@ def at_once(*actions: Callable[[], Any]) -> list[Any]:
         thread.join(timeout=60)
         assert not thread.is_alive()
     return results
+
+
+def somebody_waits(*, seconds: float = 20) -> bool:
+    """Whether, within a time, some other session of this database stands before a lock that is held."""
+    until = time.monotonic() + seconds
+    while True:
+        with connections["default"].cursor() as cursor:
+            cursor.execute(
+                "SELECT count(*) FROM pg_locks l JOIN pg_database d ON d.datname = current_database()"
+                " WHERE NOT l.granted AND l.pid IN (SELECT pid FROM pg_locks WHERE database = d.oid)"
+            )
+            row = cursor.fetchone()
+        if row and row[0]:
+            return True
+        if time.monotonic() >= until:
+            return False
+        time.sleep(0.01)

@@ -9,6 +9,8 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -100,6 +102,22 @@ def test_committed_rows_survive_sigkill_and_the_address_stays(server: EmbeddedPo
     server.start()
     assert server.url("owner", "shop") == url
     assert ask(url, "SELECT count(*) FROM thing") == [(1000,)]
+
+
+def test_it_starts_again_although_a_child_of_the_killed_server_lingers(
+    server: EmbeddedPostgres, data_dir: Path
+) -> None:
+    with psycopg.connect(server.url("superuser", "postgres")) as connection:
+        child = connection.info.backend_pid
+        os.kill(child, signal.SIGSTOP)
+        timer = threading.Timer(1.5, os.kill, (child, signal.SIGCONT))
+        timer.start()
+        process_of(server).kill()
+        process_of(server).wait(10)
+        server.start()
+        timer.join()
+    assert "is still in use" in (data_dir / "logs" / "postgres.log").read_text()
+    assert ask(server.url("superuser", "postgres"), "SELECT 1") == [(1,)]
 
 
 def test_a_stale_pid_file_neither_stops_the_start_nor_harms_that_process(data_dir: Path) -> None:
@@ -229,6 +247,9 @@ def as_user(account: pwd.struct_passwd, home: Path, check: Callable[[Path], None
                 os.setuid(account.pw_uid)
             check(home)
             status = 0
+        except BaseException:
+            traceback.print_exc()
+            raise
         finally:
             os._exit(status)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -246,8 +267,6 @@ def check_own_server(home: Path) -> None:
 
 
 def test_processes_are_started_from_the_main_thread_only(new_dir: Path) -> None:
-    import threading
-
     caught: list[BaseException] = []
 
     def start() -> None:

@@ -85,7 +85,7 @@ def new_run(*, title: str = "Service credit for Acme Corp", subject: str = "CS-8
 def tell(run: Run, kind: str, /, **data: Any) -> None:
     """Append to the run's record, as its agent."""
     locked = Run.objects.select_for_update().get(pk=run.pk)
-    record.append(run=locked, kind=kind, actor=locked.agent, **data)
+    record.append(run=locked, kind=kind, actor=data.pop("_actor", None) or locked.agent, **data)
     run.refresh_from_db()
 
 

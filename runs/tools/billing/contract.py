@@ -9,6 +9,7 @@ from runs.money import CurrencyText, MinorText, Money, Strict, parse_minor
 from runs.tools.base import Contract, Repeat
 
 Text = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+Id = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 Memo = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 Minor = Annotated[str, StringConstraints(pattern=r"^(0|[1-9][0-9]{0,14})$")]
 
@@ -18,7 +19,7 @@ class CreditEffect(Strict):
     customer's balance because nothing is left to pay on the invoice ("0" when all is set against the invoice)."""
 
     account: Text
-    account_name: Text
+    account_name: Annotated[str, StringConstraints(min_length=1, max_length=300)]
     customer: Text  # billing's id of the account
     invoice: Text  # the number people know: that of the first of its chain of revisions
     invoice_id: Text  # the revision that is credited
@@ -28,8 +29,8 @@ class CreditEffect(Strict):
     currency: CurrencyText
     reason: Literal["sla_breach"]
     memo: Memo
-    ticket: Text
-    incident: Text
+    ticket: Id
+    incident: Id
 
 
 def _business_key(effect: dict[str, str]) -> str:

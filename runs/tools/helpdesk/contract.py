@@ -21,7 +21,7 @@ class TicketEffect(Strict):
 
 class ReplyEffect(Strict):
     ticket: Id
-    subject: Annotated[str, StringConstraints(min_length=1, max_length=200)]
+    subject: Annotated[str, StringConstraints(min_length=1, max_length=150)]
     body: Annotated[str, StringConstraints(min_length=1, max_length=10_000)]
 
 

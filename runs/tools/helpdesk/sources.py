@@ -7,14 +7,18 @@ from runs.tools.helpdesk.client import Doc, path, read
 from runs.tools.http import Connection
 
 SOURCE = "helpdesk"
+LONGEST = 100  # of ids and versions
 
 
 def _texts(doc: Doc, *names: str) -> dict[str, str]:
-    """These fields as text, empty where there is none. Raises Unreachable when one is missing."""
+    """These fields as text, empty where there is none. Raises Unreachable when one is missing, or a number too long."""
     try:
-        return {name: "" if doc[name] is None else str(doc[name]) for name in names}
+        found = {name: "" if doc[name] is None else str(doc[name]) for name in names}
     except KeyError as error:
         raise Unreachable(f"The help desk's answer lacks {error}.") from error
+    if any(len(found.get(name, "")) > LONGEST for name in ("id", "version", "account", "incident", "plan")):
+        raise Unreachable(f"The help desk's answer has a number of more than {LONGEST} characters.")
+    return found
 
 
 def read_ticket(*, connection: Connection, ticket: str) -> Reading:
@@ -90,7 +94,7 @@ def read_sla(*, connection: Connection, plan: str) -> Reading:
     doc = read(connection, of=path("plans", plan), what=f"Plan {plan}")
     try:
         tiers = [{"below": str(tier["below"]), "percent": str(tier["percent"])} for tier in doc["sla"]["tiers"]]
-        version = str(doc["sla"]["version"])
+        version = str(doc["sla"]["version"])[:LONGEST]
     except (KeyError, TypeError) as error:
         raise Unreachable(f"The help desk's plan {plan} has no readable SLA schedule.") from error
     name = _texts(doc, "name")["name"]
@@ -100,7 +104,7 @@ def read_sla(*, connection: Connection, plan: str) -> Reading:
         source=SOURCE,
         locator=plan,
         version=version,
-        title=f"SLA of the {name} plan",
+        title=f"SLA of the {name[:200]} plan",
         summary=steps,
         authoritative=True,
         content={"plan": plan, "name": name, "version": version, "tiers": tiers},

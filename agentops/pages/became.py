@@ -1,0 +1,76 @@
+"""What became of a request, in one look and one sentence: the same on the inbox, the decision page and in messages."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from approvals.models import ApprovalRequest
+from approvals.models.request import RequestState
+from reconciliation.models import Operation
+from reconciliation.models.operation import OperationState
+from runs import words
+from runs.words import Look
+
+O = OperationState  # noqa: E741  # the file is about little else
+R = RequestState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """`settled` says that nothing more will happen by itself, so a page need not look again."""
+
+    look: Look
+    sentence: str
+    settled: bool
+
+
+def operations_of(*, requests: Iterable[ApprovalRequest]) -> dict[object, Operation]:
+    """Operations by their proposal's id, in one query."""
+    ids = [request.proposal_id for request in requests]
+    return {operation.proposal_id: operation for operation in Operation.objects.filter(proposal_id__in=ids)}
+
+
+def outcome(*, request: ApprovalRequest, operation: Operation | None) -> Outcome:
+    """Truthful words: an approval is not an effect, and not confirmed is neither done nor failed."""
+    if operation is not None:
+        return Outcome(
+            look=words.look(kind="operation", state=operation.state),
+            sentence=_of_operation(operation),
+            settled=operation.is_settled,
+        )
+    if request.state == R.APPROVED:
+        return Outcome(
+            look=words.look(kind="operation", state=O.AUTHORISED),
+            sentence="Approved, waiting to run. Nothing has been sent yet.",
+            settled=False,
+        )
+    return Outcome(
+        look=words.look(kind="request", state=request.state),
+        sentence=_NOTHING_SENT.get(R(request.state), "") or "Waiting for an answer.",
+        settled=request.state not in (R.OPEN, R.SPENT),
+    )
+
+
+_NOTHING_SENT: dict[RequestState, str] = {
+    R.SPENT: "Approved. Its operation is being prepared.",
+    R.REJECTED: "Rejected. Nothing was sent.",
+    R.EXPIRED: "Nobody answered in time, or the approval was not used in time. Nothing was sent.",
+    R.SUPERSEDED: "The facts changed while it waited; a newer request asks again. Nothing was sent.",
+    R.WITHDRAWN: "Withdrawn: the run was cancelled or ended. Nothing was sent.",
+    R.STALE: "The facts changed after the approval, so it no longer counted. Nothing was sent.",
+    R.REVOKED: "The approval no longer counted when it was to be used. Nothing was sent.",
+}
+
+
+def _of_operation(operation: Operation) -> str:
+    reference = f" as {operation.external_reference}" if operation.external_reference else ""
+    return {
+        O.AUTHORISED: "Approved, waiting to run. Nothing is on its way right now.",
+        O.SENDING: "Being carried out now.",
+        O.SUCCEEDED: f"Carried out: {operation.system} has recorded it{reference}.",
+        O.FAILED: f"Proved not done. {operation.failure}".strip(),
+        O.ACCEPTED: f"{operation.system.capitalize()} has accepted it{reference}; the outcome is not final.",
+        O.UNKNOWN: "It may or may not have happened. "
+        f"{operation.system.capitalize()} is being asked; nothing is sent again meanwhile.",
+        O.ABANDONED: "Given up before anything was sent.",
+        O.COMPENSATED: f"Carried out{reference} and reversed later.",
+    }[O(operation.state)]

@@ -1,0 +1,121 @@
+"""Chain and history of a request: everything that was asked, opened, answered and refused, in one order."""
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import Any
+
+from agentops.pages.became import Outcome
+from agentops.permissions import GROUP_WORDS
+from approvals import words as refusal_words
+from approvals.models import ApprovalRequest, Refusal, Viewing, Vote
+from approvals.models.request import RequestState
+from reconciliation.models import Operation
+from runs.models import Proposal
+from runs.money import Money
+
+LONGEST_CHAIN = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    at: dt.datetime
+    icon: str
+    who: str
+    text: str
+    colour: str = ""
+    note: str = ""
+
+
+def versions(*, request: ApprovalRequest) -> list[ApprovalRequest]:
+    """The request and those it replaced, the oldest first."""
+    found: list[ApprovalRequest] = [request]
+    while found[-1].supersedes_id and len(found) < LONGEST_CHAIN:
+        found.append(ApprovalRequest.objects.select_related("proposal__proposer").get(pk=found[-1].supersedes_id))
+    return found[::-1]
+
+
+def _what(proposal: Proposal) -> str:
+    return str(Money(proposal.amount_minor, proposal.currency)) if proposal.amount_minor is not None else proposal.tool
+
+
+_CLOSED: dict[str, tuple[str, str, str]] = {
+    RequestState.EXPIRED: ("clock", "orange", "the time to answer ran out"),
+    RequestState.SUPERSEDED: ("arrow-right-left", "amber", "this request was out of date"),
+    RequestState.WITHDRAWN: ("circle-slash", "slate", "the request was withdrawn"),
+    RequestState.STALE: ("arrow-right-left", "amber", "the approval was out of date before it was used"),
+    RequestState.REVOKED: ("circle-slash", "slate", "the approval no longer counted"),
+}
+
+
+def _asked(request: ApprovalRequest) -> list[Entry]:
+    group = GROUP_WORDS.get(request.group, request.group)
+    entries = [
+        Entry(
+            at=request.created_at,
+            icon="hand",
+            colour="amber",
+            who=request.proposal.proposer.label,
+            text=f"asked {group} for {_what(request.proposal)}",
+            note="; ".join(f"{change['label']}: {change['old']} → {change['new']}" for change in request.changes),
+        )
+    ]
+    if request.closed_at and request.state in _CLOSED:
+        icon, colour, text = _CLOSED[request.state]
+        entries.append(
+            Entry(at=request.closed_at, icon=icon, colour=colour, who="System:", text=text, note=request.close_reason)
+        )
+    return entries
+
+
+def _answers(ids: list[Any]) -> list[Entry]:
+    votes = Vote.objects.filter(request__in=ids).select_related("principal")
+    return [
+        Entry(
+            at=vote.at,
+            icon="check" if vote.choice == Vote.Choice.APPROVE else "x",
+            colour="green" if vote.choice == Vote.Choice.APPROVE else "red",
+            who=vote.principal.label,
+            text="approved" if vote.choice == Vote.Choice.APPROVE else "rejected",
+            note=vote.comment,
+        )
+        for vote in votes
+    ]
+
+
+def _seen(ids: list[Any]) -> list[Entry]:
+    opened = Viewing.objects.filter(request__in=ids).select_related("principal")
+    return [Entry(at=one.at, icon="eye", who=one.principal.label, text="opened it") for one in opened]
+
+
+def _turned_down(ids: list[Any]) -> list[Entry]:
+    refusals = Refusal.objects.filter(request__in=ids).select_related("principal").order_by("-at")[:30]
+    return [
+        Entry(
+            at=refusal.at,
+            icon="shield-alert",
+            who=refusal.principal.label,
+            text="tried to decide and was refused",
+            note=refusal_words.sentence(code=refusal.code, detail=refusal.detail),
+        )
+        for refusal in refusals
+    ]
+
+
+def history(*, request: ApprovalRequest, operation: Operation | None, outcome: Outcome) -> list[Entry]:
+    """All entries over the whole chain, the oldest first; what became of it is the last."""
+    chain = versions(request=request)
+    ids = [one.pk for one in chain]
+    entries = [entry for one in chain for entry in _asked(one)]
+    entries += _answers(ids) + _seen(ids) + _turned_down(ids)
+    entries.sort(key=lambda entry: entry.at)
+    if operation is not None:
+        entries.append(
+            Entry(
+                at=operation.settled_at or operation.unknown_since or operation.created_at,
+                icon=outcome.look.icon,
+                colour=outcome.look.colour,
+                who=outcome.look.word + ":",
+                text=outcome.sentence,
+            )
+        )
+    return entries

@@ -1,0 +1,156 @@
+"""The decision page: what will happen, exactly; and the click, which never believes the page it came from."""
+
+import datetime as dt
+import uuid
+from typing import Any, Literal, cast
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render, resolve_url
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from agentops.pages import decision_facts as facts
+from approvals import words
+from approvals.models import ApprovalRequest
+from approvals.services import requests, votes
+from runs.access import deactivated, needs, refused, someone_else
+
+# refusals that are about the person are 403, about what was typed 422; the rest says that the request has moved on
+_STATUS = {"no_right": 403, "inactive": 403, "own_request": 403, "reason_needed": 422, "comment_too_long": 422}
+_MOVED_ON = 409
+COMMENT_KEPT = 20_000
+_METHODS_KEY = "account_authentication_methods"  # where allauth keeps how this session was authenticated
+
+
+def _load(request_id: uuid.UUID) -> ApprovalRequest:
+    found = facts.load(request_id=request_id)
+    if found is None:
+        raise Http404("no such request")
+    return found
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def decision(request: HttpRequest, request_id: uuid.UUID) -> HttpResponseBase:
+    return decide(request, request_id) if request.method == "POST" else show(request, request_id)
+
+
+@needs("approvals.view_approvalrequest")
+def show(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
+    return _page(request, _load(request_id))
+
+
+def _page(
+    request: HttpRequest,
+    ask: ApprovalRequest,
+    *,
+    status: int = 200,
+    notice: str = "",
+    confirm: bool = False,
+    code: str = "",
+) -> HttpResponse:
+    """The page, with what was typed kept in it."""
+    context: dict[str, Any] = facts.context(user=cast(User, request.user), request=ask)
+    context |= {
+        "notice": notice,
+        "notice_code": code,
+        "confirm": confirm and context["can_decide"],
+        "typed": request.POST.get("comment", "")[:COMMENT_KEPT],
+        "ticked": request.POST.get("acknowledged") == str(ask.pk),
+    }
+    return render(request, "approvals/decision.html", context, status=status)
+
+
+def decide(request: HttpRequest, request_id: uuid.UUID) -> HttpResponseBase:
+    """One click. A lost right is refused by the vote itself, so that it is recorded; hence no permission up front."""
+    gone = deactivated(request)
+    if gone is not None:
+        _load(request_id)
+        _cast(request, request_id, user=gone, choice="reject" if request.POST.get("choice") == "reject" else "approve")
+        return refused(request, reason=words.sentence(code="inactive"))
+    return _decide_signed_in(request, request_id)
+
+
+@needs("")
+def _decide_signed_in(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
+    ask, user = _load(request_id), cast(User, request.user)
+    may_look = user.has_perm("approvals.view_approvalrequest")
+    if someone_else(request):
+        sentence = words.sentence(code="someone_else")
+        return _page(request, ask, status=_MOVED_ON, notice=sentence) if may_look else refused(request, reason=sentence)
+    choice = request.POST.get("choice", "")
+    if choice == "approve" and may_look:  # the second deliberate act is asked for, whatever the browser can do
+        return _page(request, ask, confirm=True)
+    if choice not in ("approve_confirmed", "reject", "approve"):
+        return (
+            _page(request, ask, status=422, notice="Choose Approve or Reject.")
+            if may_look
+            else refused(request, reason="")
+        )
+    following = facts.place(user=user, request=ask)["next"]
+    result = _cast(request, request_id, user=user, choice="reject" if choice == "reject" else "approve")
+    sentence = words.sentence(code=result.code, detail=result.detail)
+    if result.accepted:
+        level = messages.INFO if result.code == "voted" else messages.SUCCESS
+        messages.add_message(request, level, f"{sentence} {ask.ask}.")
+        return redirect("decision", following) if following else redirect("inbox")
+    if not may_look:
+        return refused(
+            request, reason=f"{words.sentence(code='no_right', detail={'group': ask.group})} Nothing was done."
+        )
+    shown = _load(result.successor_id or request_id)
+    status = _STATUS.get(result.code, _MOVED_ON)
+    return _page(request, shown, status=status, notice=sentence, code=result.code)
+
+
+def _cast(
+    request: HttpRequest, request_id: uuid.UUID, *, user: User, choice: Literal["approve", "reject"]
+) -> votes.VoteResult:
+    return votes.cast(
+        request_id=request_id,
+        user=user,
+        choice=choice,
+        comment=request.POST.get("comment", ""),
+        page_digest=request.POST.get("page_digest", ""),
+        acknowledged=request.POST.get("acknowledged") == str(request_id),
+        authenticated_by=authenticated_by(request),
+        channel="page",
+    )
+
+
+def authenticated_by(request: HttpRequest) -> str:
+    """How and when this session was authenticated, such as `password 2026-11-17T13:02:11+00:00, mfa …`."""
+    records = request.session.get(_METHODS_KEY, [])
+    parts = []
+    for record in records if isinstance(records, list) else []:
+        at = record.get("at")
+        when = (
+            dt.datetime.fromtimestamp(at, dt.UTC).isoformat(timespec="seconds") if isinstance(at, int | float) else ""
+        )
+        kinds = [str(record.get("method", "")), str(record.get("type", "")), when]
+        parts.append(" ".join(kind for kind in kinds if kind))
+    return ", ".join(parts) or "session"
+
+
+@require_POST
+@needs("approvals.view_approvalrequest")
+def opened(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
+    """The open page says so itself; a GET changes nothing."""
+    requests.record_viewing(request_id=_load(request_id).pk, user=cast(User, request.user))
+    return HttpResponse(status=204)
+
+
+@require_GET
+@needs("approvals.view_approvalrequest")
+def status(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
+    """What an open page asks every few seconds: nothing new, a new state, or a successor to move to."""
+    ask, user = _load(request_id), cast(User, request.user)
+    stands = facts.standing(user=user, request=ask)
+    context = facts.bar_context(request=ask, stands=stands, user=user)
+    if context["successor"]:
+        response = HttpResponse(status=204)
+        response["HX-Redirect"] = resolve_url("decision", context["successor"])
+        return response
+    if request.GET.get("v") == stands.version:
+        return HttpResponse(status=204)
+    return render(request, "approvals/status.html", context)

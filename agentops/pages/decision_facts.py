@@ -1,0 +1,266 @@
+"""Everything the decision page shows about one request, read and put into words. No writes."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.urls import reverse
+
+from agentops.pages import chain, exposure
+from agentops.pages.became import Outcome, outcome
+from agentops.permissions import GROUP_WORDS
+from approvals import objections, queries, words
+from approvals.binding import differences
+from approvals.models import ApprovalRequest, Viewing
+from approvals.objections import Objection
+from reconciliation.models import Operation
+from runs import clock, times
+from runs.models import Evidence
+from runs.money import Money
+from runs.tools.base import Contract, Repeat
+from runs.tools.registry import UnknownTool, contract
+
+QUEUE_SHOWN = 200
+# labels of bound rows that have a card of their own at the top, in this order
+_CARDS = ("account", "invoice")
+_RELATED = (
+    "run__agent",
+    "run__initiator",
+    "run__cancelled_by",
+    "proposal__proposer",
+    "proposal__model_call",
+    "policy_version__policy",
+    "supersedes",
+    "decision",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What the reader may do with the request now, and what has become of it."""
+
+    objection: Objection | None
+    outcome: Outcome
+    operation: Operation | None
+
+    @property
+    def version(self) -> str:
+        """Changes whenever the page would say something else about the request's state."""
+        code = self.objection.code if self.objection else "open"
+        return f"{code}.{self.outcome.look.word}".lower().replace(" ", "_")
+
+
+def load(*, request_id: Any) -> ApprovalRequest | None:
+    return ApprovalRequest.objects.select_related(*_RELATED).filter(pk=request_id).first()
+
+
+def standing(*, user: User, request: ApprovalRequest) -> Standing:
+    operation = Operation.objects.filter(proposal_id=request.proposal_id).first()
+    found = (
+        objections.closed(request=request, run=request.run, user=user, now=clock.now())
+        or objections.entitlement(request=request, user=user)
+        or objections.involvement(run=request.run, user=user)
+        or objections.voted(request=request, user=user)
+    )
+    return Standing(objection=found, outcome=outcome(request=request, operation=operation), operation=operation)
+
+
+def why_not(*, request: ApprovalRequest, objection: Objection | None) -> str:
+    """Why the reader cannot decide, before anything was clicked."""
+    if objection is None:
+        return ""
+    if objection.code == "no_right":
+        group = GROUP_WORDS.get(request.group, request.group)
+        return f"Answered by {group}; your account is not one of them."
+    if objection.code == "decided":
+        who = "You" if objection.detail.get("yours") else objection.detail.get("by") or "Somebody"
+        verb = "approved" if objection.detail.get("choice") == "approve" else "rejected"
+        return f"{who} {verb} this on {words.when(iso=objection.detail['at'])}."
+    return words.sentence(code=objection.code, detail=objection.detail)
+
+
+def amount(request: ApprovalRequest) -> Money | None:
+    proposal = request.proposal
+    return Money(proposal.amount_minor, proposal.currency) if proposal.amount_minor is not None else None
+
+
+def title_parts(request: ApprovalRequest) -> dict[str, str]:
+    """The ask around its exact amount, so that the amount can stand out; an ask without it stays whole."""
+    money = amount(request)
+    if money is None or money.display() not in request.ask:
+        return {"before": request.ask, "amount": "", "after": ""}
+    before, display, after = request.ask.partition(money.display())
+    return {"before": before, "amount": display, "after": after}
+
+
+def place(*, user: User, request: ApprovalRequest) -> dict[str, Any]:
+    """Where the request stands among those waiting for the reader, and the ones beside it."""
+    ids = [found.pk for found in queries.inbox(user=user, tab="mine", limit=QUEUE_SHOWN)]
+    if request.pk not in ids:
+        return {"number": 0, "of": len(ids), "previous": None, "next": ids[0] if ids else None}
+    at = ids.index(request.pk)
+    return {
+        "number": at + 1,
+        "of": len(ids),
+        "previous": ids[at - 1] if at else None,
+        "next": ids[at + 1] if at + 1 < len(ids) else None,
+    }
+
+
+def changes(*, user: User, request: ApprovalRequest) -> dict[str, Any]:
+    """Old and new of every bound value, against the newest earlier version the reader has opened, else the last one."""
+    if not request.changes or request.supersedes is None:
+        return {}
+    earlier = chain.versions(request=request)[:-1]
+    opened = {
+        viewing.request_id: viewing.at
+        for viewing in Viewing.objects.filter(request__in=[one.pk for one in earlier], principal__user=user)
+    }
+    seen = next((one for one in reversed(earlier) if one.pk in opened), None)
+    against = seen or request.supersedes
+    rows = [row for row in differences(old_rows=against.page, new_rows=request.page) if row["key"] != "identity"]
+    return {"rows": rows, "seen_at": opened.get(against.pk), "since": against.created_at}
+
+
+def promises(request: ApprovalRequest) -> dict[str, Any]:
+    """What the tool's contract promises, in words; a tool nobody knows any more is said to be one."""
+    try:
+        known = contract(request.proposal.tool)
+    except UnknownTool:
+        return {"title": request.proposal.tool, "known": False}
+    return {
+        "known": True,
+        "title": known.title,
+        "system": known.system,
+        "touches": known.touches,
+        "undo": known.undo,
+        "precondition": known.precondition,
+        "repeat": _repeat(known),
+    }
+
+
+def _repeat(known: Contract) -> str:
+    retention = times.span(seconds=known.retention.total_seconds())
+    return {
+        Repeat.BY_IDENTITY: f"Every attempt carries it. {known.system.capitalize()} answers a repeat within "
+        f"{retention} with the first result; after that we look first.",
+        Repeat.LOOK_UP_FIRST: "Every attempt carries it. It is looked up first and sent again only when it is proved "
+        "that nothing is there.",
+        Repeat.ONCE: "It is sent once. If no certain answer comes, a person settles it.",
+    }[known.repeat]
+
+
+def _workings(request: ApprovalRequest) -> dict[str, Any]:
+    """The system's steps beside the agent's figures, and whether they agree."""
+    found = request.proposal.workings or {}
+    figures = found.get("agent")
+    figures = figures if isinstance(figures, dict) else {}
+    steps = []
+    for step in found.get("steps", []):
+        agent = str(step.get("agent") or figures.get(step.get("key"), ""))
+        steps.append({**step, "agent": agent, "same": agent == step.get("system") if agent else None})
+    judged = [step["same"] for step in steps if step["same"] is not None]
+    return {
+        "steps": steps,
+        "tiers": found.get("tiers", []),
+        "near": found.get("near", ""),
+        "agree": all(judged) if judged else None,
+        "any_agent": bool(judged),
+    }
+
+
+def _evidence(request: ApprovalRequest) -> list[dict[str, Any]]:
+    """What the proposal was made from, each piece beside its newest reading."""
+    proposal = request.proposal
+    newest: dict[tuple[str, str], Evidence] = {}
+    for piece in Evidence.objects.filter(run=request.run).order_by("reading").defer("content"):
+        newest[piece.kind, piece.locator] = piece
+    now, rows = clock.now(), []
+    for piece in Evidence.objects.filter(run=request.run, reading=proposal.reading).order_by("-authoritative", "kind"):
+        last = newest[piece.kind, piece.locator]
+        age = now - last.retrieved_at
+        rows.append(
+            {
+                "piece": piece,
+                "last": last,
+                "moved": last.bound_digest != piece.bound_digest,
+                "fresh": age <= settings.FACT_FRESH,
+                "binds": str(piece.pk) in proposal.rests_on,
+                "content": json.dumps(piece.content, indent=2, ensure_ascii=False),
+            }
+        )
+    return sorted(rows, key=lambda row: not row["binds"])
+
+
+def _page_rows(request: ApprovalRequest) -> dict[str, Any]:
+    """The bound rows exactly as frozen (their digest is what a vote posts), and those with a card."""
+    by_key = {row.get("key", ""): row for row in request.page}
+    return {
+        "rows": request.page,
+        "lead": exposure.lead(request=request),
+        "identity_row": "identity" in by_key,
+        "cards": [by_key[key] for key in _CARDS if key in by_key],
+    }
+
+
+def context(*, user: User, request: ApprovalRequest) -> dict[str, Any]:
+    """All of the page but what was typed."""
+    proposal, now = request.proposal, clock.now()
+    stands = standing(user=user, request=request)
+    payload = proposal.action().payload()
+    return {
+        "section": "approvals",
+        "now": now,
+        "ask": request,
+        "run": request.run,
+        "proposal": proposal,
+        "money": amount(request),
+        "title_parts": title_parts(request),
+        "group": GROUP_WORDS.get(request.group, request.group),
+        "place": place(user=user, request=request),
+        "changed": changes(user=user, request=request),
+        "promises": promises(request),
+        **_page_rows(request),
+        "payload": json.dumps(payload, indent=2, ensure_ascii=False),
+        "payload_fields": len(proposal.effect),
+        "payload_bytes": len(proposal.action().canonical()),
+        "workings": _workings(request),
+        "evidence": _evidence(request),
+        "under_way": exposure.under_way(request=request),
+        "shares": exposure.shares(request=request),
+        "history": chain.history(request=request, operation=stands.operation, outcome=stands.outcome),
+        "run_url": _run_url(request),
+        **bar_context(request=request, stands=stands, user=user),
+    }
+
+
+def bar_context(*, request: ApprovalRequest, stands: Standing, user: User) -> dict[str, Any]:
+    """What the status line and the bar at the bottom need; the page refreshes these by themselves."""
+    return {
+        "ask": request,
+        "money": amount(request),
+        "stands": stands,
+        "can_decide": stands.objection is None,
+        "why_not": why_not(request=request, objection=stands.objection),
+        "mine": stands.objection is None,
+        "group": GROUP_WORDS.get(request.group, request.group),
+        "successor": _successor(request, stands),
+        "user": user,
+    }
+
+
+def _successor(request: ApprovalRequest, stands: Standing) -> str:
+    if stands.objection is not None and stands.objection.code == "superseded":
+        return str(stands.objection.detail.get("successor", ""))
+    return ""
+
+
+def _run_url(request: ApprovalRequest) -> str:
+    from django.urls import NoReverseMatch
+
+    try:
+        return reverse("run", args=[request.run_id])
+    except NoReverseMatch:
+        return ""

@@ -1,0 +1,74 @@
+"""Reads for the desk: what could not be settled by machine, and what is still being asked about."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+
+from reconciliation.models import Case, Observation, Operation
+from reconciliation.models.case import CaseState
+from reconciliation.models.operation import OperationState
+from runs.money import Money
+
+UNSURE = (OperationState.UNKNOWN, OperationState.ACCEPTED)
+QUEUE_LIMIT = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """`cases` are open or claimed; `asking` are operations without a case that the system itself still asks about."""
+
+    cases: list[Case]
+    asking: list[Operation]
+
+    @property
+    def at_risk(self) -> list[Money]:
+        """One sum for each currency, the operations of a case counted once."""
+        unsure = {case.operation.pk: case.operation for case in self.cases if case.operation.state in UNSURE}
+        unsure |= {operation.pk: operation for operation in self.asking}
+        sums: dict[str, int] = {}
+        for operation in unsure.values():
+            if operation.amount_minor:
+                sums[operation.currency] = sums.get(operation.currency, 0) + operation.amount_minor
+        return [Money(minor, currency) for currency, minor in sorted(sums.items())]
+
+
+def _last_probe(reference: str) -> dict[str, Any]:
+    found = Observation.objects.filter(operation=OuterRef(reference), source="probe").order_by("-at")
+    return {"last_finding": Subquery(found.values("finding")[:1]), "last_asked": Subquery(found.values("at")[:1])}
+
+
+def open_cases() -> QuerySet[Case]:
+    found = Case.objects.exclude(state=CaseState.RESOLVED).annotate(**_last_probe("operation"))
+    return found.select_related("operation__run", "claimed_by")
+
+
+def desk(*, sort: str = "age") -> Desk:
+    """Open cases and unsettled operations, the oldest first (`sort` age) or the largest first within each currency
+    (`amount`)."""
+    order = ("operation__currency", "-operation__amount_minor", "opened_at") if sort == "amount" else ("opened_at",)
+    cases = list(open_cases().order_by(*order, "number")[:QUEUE_LIMIT])
+    asking = Operation.objects.filter(state__in=UNSURE).exclude(cases__state__in=[CaseState.OPEN, CaseState.CLAIMED])
+    asking = asking.annotate(**_last_probe("pk")).select_related("run").order_by("unknown_since", "created_at")
+    return Desk(cases=cases, asking=list(asking[:QUEUE_LIMIT]))
+
+
+def settled_counts(*, since: Any) -> dict[str, int]:
+    """How many cases were settled since then, by a probe and by people."""
+    found = Case.objects.filter(state=CaseState.RESOLVED, resolved_at__gte=since).values_list("verdict")
+    by_verdict = dict(found.annotate(number=Count("pk")))
+    probe = by_verdict.pop(Case.Verdict.BY_PROBE, 0)
+    return {"probe": probe, "people": sum(by_verdict.values())}
+
+
+def newest_lookup(observations: Iterable[Observation]) -> Observation | None:
+    """The last time the other side was asked, whatever it answered; `observations` oldest first."""
+    probes = [one for one in observations if one.source == Observation.Source.PROBE]
+    return probes[-1] if probes else None
+
+
+def newest_found(observations: Iterable[Observation]) -> Observation | None:
+    """The last time the other side showed a record."""
+    shown = [one for one in observations if isinstance(one.raw, dict) and one.raw.get("records")]
+    return shown[-1] if shown else None

@@ -1,0 +1,47 @@
+// The decision page: what changed has to be ticked, approving is confirmed, rejecting has a reason, and what was typed
+// survives the move to a successor request. The bar may be replaced at any time, so everything listens on the document.
+const form = () => document.getElementById("decide");
+const comment = () => document.getElementById("comment");
+const key = () => `comment:${form()?.dataset.run}`;
+
+function settle() {
+  const seen = document.getElementById("seen"), approve = document.getElementById("approve");
+  const off = document.getElementById("why-off");
+  if (seen && approve) approve.disabled = !seen.checked;
+  if (seen && off) off.hidden = seen.checked;
+  if (comment() && !comment().value) comment().value = sessionStorage.getItem(key()) || "";
+  const again = document.getElementById("confirm");
+  if (again?.hasAttribute("data-open")) {
+    again.removeAttribute("data-open");
+    again.close();
+    again.showModal();
+  }
+}
+
+document.addEventListener("change", (event) => { if (event.target.id === "seen") settle(); });
+document.addEventListener("input", (event) => {
+  if (event.target.id === "comment") sessionStorage.setItem(key(), event.target.value);
+});
+
+document.addEventListener("submit", (event) => {
+  if (event.target.id !== "decide") return;
+  const choice = event.submitter?.value;
+  if (event.submitter?.hasAttribute("data-cancel")) {
+    event.preventDefault();
+    document.getElementById("confirm").close();
+  } else if (choice === "approve") {
+    event.preventDefault();
+    document.getElementById("confirm").showModal();
+  } else if (choice === "reject" && !comment().value.trim()) {
+    event.preventDefault();
+    comment().setAttribute("aria-invalid", "true");
+    document.getElementById("comment-error").textContent = "Say why you reject it.";
+    comment().focus();
+  } else {
+    sessionStorage.removeItem(key());
+  }
+});
+
+document.addEventListener("htmx:afterSettle", settle);
+document.getElementById("notice")?.focus();
+settle();

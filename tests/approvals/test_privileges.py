@@ -1,0 +1,89 @@
+"""What the application's own role may never do to what was asked, voted and decided."""
+
+import psycopg
+import pytest
+from django.db import DatabaseError, connection, transaction
+
+from approvals.models import ApprovalRequest, Decision, PolicyVersion, Refusal, Viewing, Vote
+from approvals.models.request import RequestState
+from approvals.services import requests
+from runs.models import Evidence
+from tests.approvals import world
+
+pytestmark = pytest.mark.usefixtures("db")
+
+
+def sqlstate(statement: str) -> str | None:
+    """The code with which the database refuses the statement; None when it lets it pass (rolled back either way)."""
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(statement)
+            transaction.set_rollback(True)
+    except DatabaseError as error:
+        assert isinstance(error.__cause__, psycopg.Error)
+        return error.__cause__.sqlstate
+    return None
+
+
+@pytest.fixture
+def decided(db: str) -> world.Asked:
+    anna, bert = world.user("anna"), world.user("bert")
+    asked = world.ask()
+    requests.record_viewing(request_id=asked.request.pk, user=anna)
+    world.cast(asked, anna)
+    world.cast(asked, bert)
+    for model in (Vote, Decision, PolicyVersion, Evidence, Viewing, Refusal, ApprovalRequest):
+        assert model.objects.exists()
+    return asked
+
+
+UPDATES = {
+    "approvals_vote": "choice = 'reject', comment = 'x'",
+    "approvals_decision": "approved = NOT approved",
+    "approvals_policyversion": "rules = '{}'",
+    "approvals_refusal": "code = 'x'",
+    "approvals_viewing": "at = now()",
+    "runs_evidence": "version = '9'",
+    "approvals_policytool": "tool = 'x'",
+}
+
+
+@pytest.mark.parametrize("table", UPDATES)
+def test_nothing_is_changed_or_removed_afterwards(table: str, decided: world.Asked) -> None:
+    assert sqlstate(f"UPDATE {table} SET {UPDATES[table]}") == "42501"
+    assert sqlstate(f"DELETE FROM {table}") == "42501"
+    assert sqlstate(f"TRUNCATE {table} CASCADE") == "42501"
+
+
+@pytest.mark.parametrize(
+    "column", ["page", "page_digest", "binding_digest", "action_digest", "respond_by", "valid_until", "quorum", "rules"]
+)
+def test_what_was_asked_stays_as_it_was_asked(column: str, decided: world.Asked) -> None:
+    assert sqlstate(f"UPDATE approvals_approvalrequest SET {column} = {column}") == "42501"
+    assert sqlstate(f"UPDATE approvals_approvalrequest SET \"group\" = 'x', {column} = {column}") == "42501"
+    assert sqlstate("DELETE FROM approvals_approvalrequest") == "42501"
+
+
+@pytest.mark.parametrize(
+    "state", [state for state in RequestState if state not in ("spent", "stale", "expired", "revoked")]
+)
+def test_an_approved_request_takes_no_other_edge(state: str, decided: world.Asked) -> None:
+    statement = f"UPDATE approvals_approvalrequest SET state = '{state}'"
+    assert sqlstate(statement) == (None if state == RequestState.APPROVED else "23001")
+
+
+def test_locks_need_no_more_than_the_role_has(decided: world.Asked) -> None:
+    for table in ("approvals_decision", "approvals_policy", "approvals_approvalrequest", "auth_user", "auth_group"):
+        assert sqlstate(f"SELECT 1 FROM {table} FOR SHARE") is None
+
+
+def test_no_second_vote_and_no_second_decision_of_a_request(decided: world.Asked) -> None:
+    copy = "SELECT gen_random_uuid(), {} FROM {}"
+    vote = (
+        'request_id, principal_id, choice, comment, page_digest, binding_digest, authenticated_by, "group", channel, at'
+    )
+    decision = (
+        "kind, approved, proposal_id, request_id, policy_version_id, rules, binding_digest, decided_at, valid_until"
+    )
+    for table, columns in (("approvals_vote", vote), ("approvals_decision", decision)):
+        assert sqlstate(f"INSERT INTO {table} (id, {columns}) {copy.format(columns, table)}") == "23505"

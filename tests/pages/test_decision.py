@@ -1,0 +1,217 @@
+"""The click: counted once, refused with its own words, never done under another name, and never lost in silence."""
+
+from typing import Any
+
+import psycopg
+import pytest
+from django.contrib.auth.models import Group, User
+from django.http import HttpResponse
+from django.test import Client
+
+from approvals.models import ApprovalRequest, Decision, Refusal, Viewing, Vote
+from runs.money import Money
+from tests.pages import world
+
+pytestmark = pytest.mark.usefixtures("db")
+
+
+def signed_in(user: User) -> Client:
+    browser = Client()
+    browser.force_login(user)
+    return browser
+
+
+def click(browser: Client, ask: ApprovalRequest, user: User, choice: str, **more: Any) -> HttpResponse:
+    form = {"choice": choice, "page_digest": ask.page_digest, "as_user": str(user.pk), "comment": "", **more}
+    return browser.post(f"/approvals/{ask.pk}/", form)
+
+
+@pytest.fixture
+def maya(db: str) -> User:
+    return world.person("Maya Lindgren", "manager")
+
+
+def test_approving_takes_two_acts_and_leads_to_the_next_item(maya: User) -> None:
+    first, second = world.ask(minutes=10), world.ask(world.Story(customer="Bluebird Bikes"), minutes=20)
+    browser = signed_in(maya)
+    answer = click(browser, first, maya, "approve", comment="checked with finance")
+    assert answer.status_code == 200 and "Yes, approve" in answer.text and "data-open" in answer.text
+    assert 'value="checked with finance"' in answer.text
+    assert not Vote.objects.exists() and not Refusal.objects.exists()
+    answer = click(browser, first, maya, "approve_confirmed", comment="checked with finance")
+    assert answer.headers["Location"] == f"/approvals/{second.pk}/"
+    decision = Decision.objects.get()
+    assert decision.approved and decision.request_id == first.pk
+    vote = Vote.objects.get()
+    assert (vote.comment, vote.page_digest, vote.channel) == ("checked with finance", first.page_digest, "page")
+    page = browser.get(answer.headers["Location"])
+    assert "waiting to run" in page.text and "1 of 1" in page.text
+    assert "Completed" not in browser.get(f"/approvals/{first.pk}/").text
+
+
+def test_the_last_one_leads_to_the_inbox_and_says_what_happened(maya: User) -> None:
+    ask = world.ask()
+    browser = signed_in(maya)
+    answer = click(browser, ask, maya, "reject", comment="wrong invoice")
+    assert answer.headers["Location"] == "/approvals/"
+    assert "Rejected. Nothing will be done." in browser.get("/approvals/").text
+    assert not Decision.objects.get().approved
+
+
+def test_rejecting_without_a_reason_keeps_the_page_and_decides_nothing(maya: User) -> None:
+    ask = world.ask()
+    answer = click(signed_in(maya), ask, maya, "reject", comment="   ")
+    assert answer.status_code == 422 and "Say why you reject it" in answer.text
+    assert not Decision.objects.exists() and Refusal.objects.get().code == "reason_needed"
+
+
+@pytest.mark.parametrize("edge", ["expire", "withdraw"])
+def test_a_closed_request_says_so_and_keeps_what_was_typed(maya: User, edge: str) -> None:
+    ask = world.ask()
+    world.close(ask, edge, "the run was cancelled")
+    answer = click(signed_in(maya), ask, maya, "approve_confirmed", comment="typed for a while")
+    assert answer.status_code == 409 and "Nothing was done" in answer.text and "typed for a while" in answer.text
+    assert not Decision.objects.exists() and Refusal.objects.count() == 1
+
+
+def test_the_slower_of_two_hears_who_decided_what_and_when(maya: User) -> None:
+    jonas = world.person("Jonas Weber", "manager")
+    ask = world.ask()
+    assert click(signed_in(jonas), ask, jonas, "reject", comment="no").status_code == 302
+    answer = click(signed_in(maya), ask, maya, "approve_confirmed")
+    assert answer.status_code == 409 and "Jonas Weber rejected this on" in answer.text
+    assert Decision.objects.count() == 1 and not Decision.objects.get().approved
+
+
+def test_a_superseded_request_shows_its_successor_with_what_changed(maya: User) -> None:
+    old = world.ask(world.Story(invoice_version="2", amount=Money(124000, "USD")))
+    new = world.ask(run=old.run, supersedes=old)
+    answer = click(signed_in(maya), old, maya, "approve_confirmed", comment="typed")
+    assert answer.status_code == 409 and f'value="{new.page_digest}"' in answer.text and 'value="typed"' in answer.text
+    assert "$1,240.00 USD" in answer.text and "I have read what changed" in answer.text
+    assert not Decision.objects.exists()
+
+
+def test_changes_have_to_be_ticked(maya: User) -> None:
+    old = world.ask(world.Story(invoice_version="2", amount=Money(124000, "USD")))
+    new = world.ask(run=old.run, supersedes=old)
+    browser = signed_in(maya)
+    answer = click(browser, new, maya, "approve_confirmed")
+    assert answer.status_code == 409 and "Something has changed" in answer.text
+    answer = click(browser, new, maya, "approve_confirmed", acknowledged=str(old.pk))
+    assert answer.status_code == 409 and not Decision.objects.exists()
+    assert click(browser, new, maya, "approve_confirmed", acknowledged=str(new.pk)).status_code == 302
+    assert Decision.objects.get().approved
+
+
+def test_another_page_than_the_one_asked_is_refused(maya: User) -> None:
+    ask = world.ask()
+    answer = click(signed_in(maya), ask, maya, "approve_confirmed", page_digest="0" * 64)
+    assert answer.status_code == 409 and Refusal.objects.get().code == "page_differs"
+
+
+def test_a_form_of_somebody_else_is_not_done(maya: User) -> None:
+    jonas = world.person("Jonas Weber", "manager")
+    ask = world.ask()
+    answer = click(signed_in(jonas), ask, maya, "approve_confirmed", comment="mine")
+    assert answer.status_code == 409 and "signed in as someone else" in answer.text
+    assert not Vote.objects.exists()
+
+
+def test_a_right_lost_after_the_page_was_loaded(maya: User) -> None:
+    ask = world.ask()
+    browser = signed_in(maya)
+    assert "Approve" in browser.get(f"/approvals/{ask.pk}/").text
+    maya.groups.remove(Group.objects.get(name="manager"))
+    answer = click(browser, ask, maya, "approve_confirmed")
+    assert answer.status_code == 403 and "Your rights have changed" in answer.text
+    assert not Decision.objects.exists() and Refusal.objects.get().code == "no_right"
+    jonas = world.person("Jonas Weber", "manager")
+    assert ask.ask in signed_in(jonas).get("/approvals/").text
+
+
+def test_an_account_deactivated_after_the_page_was_loaded(maya: User) -> None:
+    ask = world.ask()
+    browser = signed_in(maya)
+    User.objects.filter(pk=maya.pk).update(is_active=False)
+    answer = click(browser, ask, maya, "approve_confirmed")
+    assert answer.status_code == 403 and "no longer active" in answer.text
+    assert not Decision.objects.exists() and Refusal.objects.get().code == "inactive"
+    assert browser.get("/approvals/").status_code == 403
+
+
+def test_whoever_may_only_look_sees_the_page_and_why_they_cannot_answer(maya: User) -> None:
+    ask = world.ask()
+    priya = world.person("Priya Raman", "support")
+    browser = signed_in(priya)
+    page = browser.get(f"/approvals/{ask.pk}/")
+    assert (
+        page.status_code == 200 and "your account is not one of them" in page.text and 'id="approve"' not in page.text
+    )
+    answer = click(browser, ask, priya, "approve_confirmed")
+    assert answer.status_code == 403 and not Decision.objects.exists()
+
+
+def test_a_get_changes_nothing_and_opening_is_a_post(maya: User) -> None:
+    ask = world.ask()
+    browser = signed_in(maya)
+    for _ in range(2):
+        browser.get(f"/approvals/{ask.pk}/")
+    assert not Viewing.objects.exists()
+    assert browser.get(f"/approvals/{ask.pk}/opened").status_code == 405
+    for _ in range(2):
+        assert browser.post(f"/approvals/{ask.pk}/opened").status_code == 204
+    assert Viewing.objects.count() == 1
+    ask.run.refresh_from_db()
+    assert ask.run.facts_wanted_at is not None and ask.run.wake_at is not None
+
+
+def test_the_open_page_hears_of_every_change(maya: User) -> None:
+    jonas = world.person("Jonas Weber", "manager")
+    old = world.ask(world.Story(amount=Money(124000, "USD")))
+    browser = signed_in(maya)
+    status = f"/approvals/{old.pk}/status"
+    page = browser.get(f"/approvals/{old.pk}/").text
+    version = page.split("status?v=")[1].split('"')[0]
+    assert browser.get(f"{status}?v={version}").status_code == 204
+    new = world.ask(run=old.run, supersedes=old)
+    answer = browser.get(f"{status}?v={version}")
+    assert answer.status_code == 204 and answer.headers["HX-Redirect"] == f"/approvals/{new.pk}/"
+    decision = world.decide(new, jonas)
+    decided = browser.get(f"/approvals/{new.pk}/status?v={version}").text
+    assert "waiting to run" in decided and "Jonas Weber approved this" in decided and 'id="approve"' not in decided
+    world.operation(decision, to="unknown")
+    unsure = browser.get(f"/approvals/{new.pk}/status?v=x").text
+    assert "Not confirmed" in unsure and "is-violet" in unsure and "Failed" not in unsure and "Completed" not in unsure
+    assert "every 3s" in unsure
+
+
+def test_expiry_is_recorded_by_the_refusal_itself(maya: User, owner: psycopg.Connection) -> None:
+    ask = world.ask()
+    owner.execute(
+        "UPDATE approvals_approvalrequest SET respond_by = now() - interval '1 second' WHERE id = %s", [ask.pk]
+    )
+    answer = click(signed_in(maya), ask, maya, "approve_confirmed")
+    assert answer.status_code == 409 and "The time to answer ended" in answer.text
+    ask = ApprovalRequest.objects.get(pk=ask.pk)
+    assert ask.state == "expired" and Refusal.objects.get().code == "expired" and not Decision.objects.exists()
+
+
+def test_nonsense_is_answered_without_an_error(maya: User) -> None:
+    ask = world.ask()
+    browser = signed_in(maya)
+    assert click(browser, ask, maya, "perhaps").status_code == 422
+    assert browser.get("/approvals/0198f2c4-0000-7000-8000-000000000000/").status_code == 404
+    assert browser.post("/approvals/0198f2c4-0000-7000-8000-000000000000/", {"as_user": maya.pk}).status_code == 404
+    assert browser.get("/approvals/?after=nonsense&tab=nonsense").status_code == 200
+    long = click(browser, ask, maya, "reject", comment="x" * 5000)
+    assert long.status_code == 422 and "too long" in long.text
+    nul = click(browser, ask, maya, "reject", comment="a\x00b\ud800".encode("utf-8", "replace").decode())
+    assert nul.status_code == 302
+
+
+def test_signed_out_people_are_led_back_and_nothing_is_done(maya: User) -> None:
+    ask = world.ask()
+    answer = click(Client(), ask, maya, "approve_confirmed")
+    assert answer.status_code == 302 and answer.headers["Location"].startswith("/accounts/login/")
+    assert not Vote.objects.exists() and not Refusal.objects.exists()

@@ -1,0 +1,176 @@
+"""The inbox, the overview and the policies: who sees what, in which order, and what an empty list says."""
+
+from typing import Any
+
+import psycopg
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from agentops.pages import exposure
+from approvals import policy_text
+from approvals.evaluation import evaluate
+from approvals.models import Allowance, ApprovalRequest
+from tests.pages import world
+
+pytestmark = pytest.mark.usefixtures("db")
+
+PAGES = ("/approvals/", "/approvals/arrivals", "/overview/", "/policies/", "/policies/service-credits/")
+
+
+def signed_in(user: User) -> Client:
+    browser = Client()
+    browser.force_login(user)
+    return browser
+
+
+@pytest.fixture
+def maya(db: str) -> User:
+    return world.person("Maya Lindgren", "manager")
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_pages_are_for_those_with_the_right_alone(path: str) -> None:
+    ask = world.ask()
+    assert Client().get(path).headers["Location"].startswith("/accounts/login/")
+    stranger = signed_in(world.person("Sam Stranger"))
+    assert stranger.get(path).status_code == 403
+    assert stranger.get(f"/approvals/{ask.pk}/").status_code == 403
+    for name, group in (("Maya Lindgren", "manager"), ("Priya Raman", "support"), ("Tomas Reyes", "admin")):
+        assert signed_in(world.person(name, group)).get(path).status_code == 200
+
+
+@pytest.mark.parametrize(("group", "start"), [("manager", "/approvals/"), ("support", "/runs/"), ("admin", "/cases/")])
+def test_everybody_starts_where_their_work_is(group: str, start: str) -> None:
+    assert signed_in(world.person("Some Body", group)).get("/").headers["Location"] == start
+
+
+def test_the_soonest_deadline_comes_first_and_the_badge_counts_only_mine(maya: User) -> None:
+    later, soon = (
+        world.ask(world.Story(customer="Later"), minutes=600),
+        world.ask(world.Story(customer="Soon"), minutes=5),
+    )
+    browser = signed_in(maya)
+    page = browser.get("/approvals/").text
+    assert page.index(str(soon.pk)) < page.index(str(later.pk))
+    assert 'aria-label="2 waiting for you"' in page and "near" in page
+    other = signed_in(world.person("Priya Raman", "support"))
+    assert 'id="count-mine" aria-label="0 waiting for you" hidden' in other.get("/approvals/").text
+    assert str(soon.pk) in other.get("/approvals/?tab=others").text
+
+
+def test_each_kind_of_empty_has_its_own_words(maya: User) -> None:
+    browser = signed_in(maya)
+    assert "Nothing has been asked yet" in browser.get("/approvals/").text
+    assert "Nothing waits for anybody else" in browser.get("/approvals/?tab=others").text
+    assert "Nothing has been decided yet" in browser.get("/approvals/?tab=decided").text
+    priya = signed_in(world.person("Priya Raman", "support"))
+    assert "Nothing is ever asked of you here" in priya.get("/approvals/").text
+    world.decide(world.ask(), maya)
+    assert "You have answered everything" in browser.get("/approvals/").text
+
+
+@pytest.mark.parametrize(
+    ("to", "word", "not_words"),
+    [
+        ("authorised", "Waiting to run", ("Completed", "Failed")),
+        ("unknown", "Not confirmed", ("Completed", "Failed")),
+        ("succeeded", "Completed", ("Failed",)),
+        ("failed", "Failed", ("Completed", "Not confirmed")),
+    ],
+)
+def test_decided_says_what_became_of_it(maya: User, to: str, word: str, not_words: tuple[str, ...]) -> None:
+    ask = world.ask()
+    world.operation(world.decide(ask, maya), to=to)
+    browser = signed_in(maya)
+    for path in ("/approvals/?tab=decided", f"/approvals/{ask.pk}/"):
+        page = browser.get(path).text
+        assert word in page
+        assert not any(f"</svg>{other}<" in page for other in not_words)
+    assert ("CN-5001" in browser.get("/approvals/?tab=decided").text) == (to == "succeeded")
+
+
+def test_approved_and_not_run_is_never_shown_as_done(maya: User) -> None:
+    ask = world.ask()
+    world.decide(ask, maya)
+    page = signed_in(maya).get(f"/approvals/{ask.pk}/").text
+    assert "Approved, waiting to run. Nothing has been sent yet." in page and "Completed" not in page
+
+
+def test_arrivals_name_what_is_there_and_expired_ones_are_gone(maya: User, owner: psycopg.Connection) -> None:
+    stays, goes = world.ask(), world.ask(world.Story(customer="Gone"))
+    browser = signed_in(maya)
+    assert str(goes.pk) in browser.get("/approvals/arrivals").text
+    owner.execute("UPDATE approvals_approvalrequest SET respond_by = now() - interval '1 s' WHERE id = %s", [goes.pk])
+    answer = browser.get("/approvals/arrivals").text
+    assert str(goes.pk) not in answer and str(stays.pk) in answer and 'aria-label="1 waiting for you"' in answer
+
+
+def test_the_inbox_asks_a_fixed_number_of_questions(maya: User) -> None:
+    browser = signed_in(maya)
+
+    def queries() -> int:
+        with CaptureQueriesContext(
+            connection,
+        ) as found:
+            assert browser.get("/approvals/").status_code == 200
+        return len(found)
+
+    world.ask()
+    few = queries()
+    for number in range(6):
+        world.ask(world.Story(customer=f"Customer {number}"))
+    assert queries() == few
+    assert ApprovalRequest.objects.count() == 7
+
+
+def test_a_policy_shows_its_rules_its_versions_and_what_changed(maya: User) -> None:
+    world.policy()
+    rules: list[dict[str, Any]] = [dict(rule) for rule in world.DOCUMENT["rules"]]
+    rules[1]["when"] = "currency == 'USD' && amount_minor <= 50000"
+    world.policy(number=2, document={**world.DOCUMENT, "rules": rules})
+    browser = signed_in(maya)
+    page = browser.get("/policies/service-credits/").text
+    assert "v2" in page and "In force" in page and "amount_minor &lt;= 50000" in page and "Removed: " in page
+    old = browser.get("/policies/service-credits/?version=1").text
+    assert "Not in force" in old and "amount_minor &lt;= 50000" not in old
+    for wrong in ("?version=9", "?version=x", "?version=%00"):
+        assert browser.get(f"/policies/service-credits/{wrong}").status_code == 404
+    assert "$20,000.00 USD" in page and "¥3,000,000 JPY" in page
+
+
+def test_comparing_two_equal_documents_finds_nothing() -> None:
+    assert policy_text.compare(old=world.DOCUMENT, new=world.DOCUMENT) == []
+
+
+def test_the_overview_counts_what_waits_and_what_is_not_known(maya: User) -> None:
+    world.ask()
+    world.operation(world.decide(world.ask(world.Story(customer="Unsure")), maya), to="unknown")
+    page = " ".join(signed_in(maya).get("/overview/").text.split())
+    assert 'Waiting for approval</p> <p class="figure">1</p>' in page
+    assert 'Not confirmed</p> <p class="figure">1</p>' in page
+
+
+def test_other_exposure_shows_what_is_not_confirmed_and_what_goes_over_the_limit(maya: User) -> None:
+    world.operation(world.decide(world.ask(), maya), to="unknown")
+    ask = world.ask()
+    shares = exposure.shares(request=ask)
+    assert shares is not None and shares[0].limit == 2_000_000 and shares[0].over == 0
+    key = evaluate(document=ask.policy_version.rules, variables=exposure.variables(ask)).totals[0].key
+    Allowance.objects.create(
+        key=key, label="x", currency="USD", limit_minor=2_000_000, settled_minor=1_800_000, reserved_minor=120_000
+    )
+    page = " ".join(signed_in(maya).get(f"/approvals/{ask.pk}/").text.split())
+    assert "$18,000.00 USD given + $1,200.00 USD under way or not confirmed + $1,200.00 USD this one" in page
+    assert "$400.00 USD over the limit" in page
+    exposed = page[page.index("Other exposure") : page.index("Chain and history")]
+    assert "Not confirmed" in exposed and "Billing creates one credit of $1,200.00" in page
+
+
+def test_totals_that_cannot_be_worked_out_are_not_shown_as_none(maya: User) -> None:
+    broken = world.ask(world.Story(tool="helpdesk.unheard_of"))
+    assert exposure.shares(request=broken) is None
+    page = signed_in(maya).get(f"/approvals/{broken.pk}/").text
+    assert "cannot be worked out right now" in page
