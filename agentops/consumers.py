@@ -92,7 +92,7 @@ class RunConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels shi
             self.hinted.set()
 
     async def _may_watch(self) -> bool:
-        code = await database_sync_to_async(refusal, thread_sensitive=False)(session_key=self.session_key)
+        code: int = await database_sync_to_async(refusal, thread_sensitive=False)(session_key=self.session_key)
         if code:
             await self.close(code)
         return code == 0

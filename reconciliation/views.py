@@ -18,7 +18,7 @@ from reconciliation.models.case import CaseState
 from reconciliation.services import cases
 from reconciliation.services.cases import CLAIM_LAPSES, CaseResult
 from runs import clock
-from runs.access import needs, refused, someone_else
+from runs.access import needs, refused, someone_else, user_of
 from runs.models import Principal
 from runs.services import principals
 
@@ -81,7 +81,7 @@ def _page(request: HttpRequest, case: Case, form: VerdictForm, *, problem: str =
     shown = comparison.compare(
         effect=operation.effect, identity=operation.identity, observed=newest.raw if newest else {}
     )
-    principal = Principal.objects.filter(user=request.user).first()
+    principal = Principal.objects.filter(user=user_of(request)).first()
     closed = _closed_choices(case)
     context: dict[str, Any] = {
         "section": "cases",
@@ -132,7 +132,7 @@ def case_claim(request: HttpRequest, number: int) -> HttpResponse:
     if someone_else(request):
         return refused(request, reason=OTHER_LOGIN)
     case = get_object_or_404(Case, pk=number)
-    result = cases.claim(case_number=case.pk, principal=principals.of_user(user=request.user))
+    result = cases.claim(case_number=case.pk, principal=principals.of_user(user=user_of(request)))
     _say(request, result, done=f"{case.label} is yours for 30 minutes. Claiming again renews it.")
     return redirect("case", case.pk)
 
@@ -143,7 +143,7 @@ def case_release(request: HttpRequest, number: int) -> HttpResponse:
     if someone_else(request):
         return refused(request, reason=OTHER_LOGIN)
     case = get_object_or_404(Case, pk=number)
-    result = cases.release(case_number=case.pk, principal=principals.of_user(user=request.user))
+    result = cases.release(case_number=case.pk, principal=principals.of_user(user=user_of(request)))
     _say(request, result, done=f"{case.label} is back in the queue.")
     return redirect("cases" if result.ok else reverse("case", args=[case.pk]))
 
@@ -158,7 +158,7 @@ def case_settle(request: HttpRequest, number: int) -> HttpResponse:
     form = VerdictForm(request.POST, currency=case.operation.currency)
     if not form.is_valid():
         return _page(request, case, form, status=422)
-    principal = principals.of_user(user=request.user)
+    principal = principals.of_user(user=user_of(request))
     if form.cleaned_data["verdict"] == "still":
         asked = cases.probe_now(operation_id=case.operation_id, principal=principal)
         _say(request, asked, done="The other side is asked now. Nothing else is sent; the case stays open.")
@@ -180,7 +180,7 @@ def probe_now(request: HttpRequest, operation_id: uuid.UUID) -> HttpResponse:
     if someone_else(request):
         return refused(request, reason=OTHER_LOGIN)
     operation = get_object_or_404(Operation, pk=operation_id)
-    result = cases.probe_now(operation_id=operation.pk, principal=principals.of_user(user=request.user))
+    result = cases.probe_now(operation_id=operation.pk, principal=principals.of_user(user=user_of(request)))
     _say(request, result, done="The other side is asked now. Nothing else is sent.")
     back = request.POST.get("case", "")
     return redirect(reverse("case", args=[int(back)]) if back.isascii() and back.isdigit() else "cases")

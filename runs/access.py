@@ -74,6 +74,12 @@ def needs(permission: str) -> Callable[[View], View]:
     return decorate
 
 
+def user_of(request: HttpRequest) -> User:
+    """The signed-in person, in a view behind `needs`."""
+    assert isinstance(request.user, User)
+    return request.user
+
+
 def someone_else(request: HttpRequest) -> bool:
     """True when a posted form was rendered for another login than the one it now comes with."""
     return request.POST.get("as_user", "") != str(request.user.pk)

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET, require_POST
 from agentops.pages import live, standing
 from agentops.pages.operating import say
 from runs import clock, queries
-from runs.access import needs, refused, someone_else
+from runs.access import needs, refused, someone_else, user_of
 from runs.models import ModelCall, Principal, Run
 from runs.models.run import RunState
 from runs.services import operate, principals
@@ -101,7 +101,7 @@ def needs_person(request: HttpRequest) -> HttpResponse:
 
 def _page(request: HttpRequest, run: Run, form: WayForm, *, problem: str = "", status: int = 200) -> HttpResponse:
     events = queries.newest_events(run_id=run.pk, up_to=None, limit=TRIED_EVENTS)
-    principal = Principal.objects.filter(user=request.user).first()
+    principal = Principal.objects.filter(user=user_of(request)).first()
     mine = principal is not None and run.owner_id == principal.pk
     context: dict[str, Any] = {
         "section": "needs_person",
@@ -136,7 +136,7 @@ def _simple(request: HttpRequest, run_id: uuid.UUID, act: Callable[..., OperateR
     if someone_else(request):
         return refused(request, reason="This page was opened under another login, so nothing was changed.")
     run = _found(run_id)
-    result = act(run_id=run.pk, principal=principals.of_user(user=request.user))
+    result = act(run_id=run.pk, principal=principals.of_user(user=user_of(request)))
     if result.ok:
         messages.success(request, done)
     else:
@@ -176,7 +176,7 @@ def person_go_on(request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
     if not form.is_valid():
         return _page(request, run, form, status=422)
     way, reason = form.cleaned_data["way"], form.cleaned_data["reason"]
-    result = _carry_out(run=run, principal=principals.of_user(user=request.user), way=way, reason=reason)
+    result = _carry_out(run=run, principal=principals.of_user(user=user_of(request)), way=way, reason=reason)
     if not result.ok:
         return _page(request, _found(run_id), form, problem=say(result), status=409)
     done = {"gather": "The facts are read again.", "decide": "The agent is asked again."}

@@ -15,7 +15,7 @@ from agentops.pages.operating import say
 from approvals.models import ApprovalRequest
 from reconciliation.models import Case, Operation
 from runs import clock, queries, record
-from runs.access import needs, refused, someone_else
+from runs.access import needs, refused, someone_else, user_of
 from runs.models import Event, Evidence, ModelCall, Proposal, Run
 from runs.services import operate, principals
 
@@ -207,7 +207,7 @@ def run_cancel(request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
     form = CancelForm(request.POST)
     if not form.is_valid():
         return _page(request, run, tab="trace", form=form, dialog=True, status=422)
-    principal = principals.of_user(user=request.user)
+    principal = principals.of_user(user=user_of(request))
     result = operate.cancel(run_id=run.pk, principal=principal, reason=form.cleaned_data["reason"])
     if result.ok:
         messages.success(request, "Cancel asked for. What is in flight is settled first; nothing else starts.")

@@ -13,7 +13,7 @@ import requests
 from django import forms
 from django.conf import settings
 from django.contrib import messages
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
@@ -118,7 +118,7 @@ def in_the_demo(view: View) -> View:
     """Only in the demo world with a sandbox, and only for people who operate runs or settle cases."""
 
     @wraps(view)
-    def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if not (settings.DEMO and settings.SANDBOX_URL):
             raise Http404
         if not any(request.user.has_perm(right) for right in RIGHTS):

@@ -89,9 +89,9 @@ def violations(name: str, text: str) -> list[str]:
             found.append(f"{place} sets a state past its machine")
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and RAW_STATE.search(node.value):
             found.append(f"{place} writes a state in SQL")
-        if isinstance(node, ast.ImportFrom) and re.fullmatch(r"runs\.tools\.\w+\.live", node.module or ""):
-            if name != "runs/tools/registry.py" and not name.startswith("runs/tools/"):
-                found.append(f"{place} takes a connector past the registry")
+        connector = isinstance(node, ast.ImportFrom) and re.fullmatch(r"runs\.tools\.\w+\.live", node.module or "")
+        if connector and not name.startswith("runs/tools/"):
+            found.append(f"{place} takes a connector past the registry")
     return found
 
 

@@ -93,7 +93,9 @@ def test_the_role_owns_nothing_and_is_nobody_special(db: str, owner: psycopg.Con
     with connection.cursor() as cursor:
         cursor.execute("SELECT current_user, session_user")
         assert cursor.fetchone() == (ROLE, ROLE)
-        cursor.execute("SELECT rolsuper, rolcreaterole, rolcreatedb, rolbypassrls FROM pg_roles WHERE rolname = %s", [ROLE])
+        cursor.execute(
+            "SELECT rolsuper, rolcreaterole, rolcreatedb, rolbypassrls FROM pg_roles WHERE rolname = %s", [ROLE]
+        )
         assert cursor.fetchone() == (False, False, False, False)
         cursor.execute("SELECT count(*) FROM pg_tables WHERE tableowner = %s", [ROLE])
         assert cursor.fetchone() == (0,)

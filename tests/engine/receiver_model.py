@@ -51,7 +51,7 @@ class Receiver:
         return packet
 
     def deliver(self, packet: Packet, *, lag: float) -> Record | None:
-        """The call arrives; `lag` (0 to 1) is how much of the settling time its effect takes to show. None: too late."""
+        """The call arrives; its effect takes `lag` (0 to 1) of the settling time to show. None: too late."""
         self.underway.remove(packet)
         now = self.clock.now()
         if now > packet.ends:

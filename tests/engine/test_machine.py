@@ -14,7 +14,14 @@ import pytest
 from django.db import transaction
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from agentops.events import process_events
 from agentops.steps import settling
@@ -259,7 +266,9 @@ class History(RuleBasedStateMachine):
     def an_event_arrives(self) -> None:
         thing = {"metadata": {"operation_identity": self.proposal.identity}}
         payload = {"data": {"object": thing}}
-        external_events.receive(source="billing", event_id=uuid.uuid4().hex, kind="credit_note.created", payload=payload)
+        external_events.receive(
+            source="billing", event_id=uuid.uuid4().hex, kind="credit_note.created", payload=payload
+        )
         before = self._state()
         process_events(limit=5)
         assert self._state() == before, "an event settles nothing"
@@ -395,7 +404,11 @@ BROKEN: dict[str, list[tuple[Any, str, Any]]] = {
     ],
     "nobody can wake": [(classification.Sent, "can_wake", False)],
     "the last answer decides": [
-        (settle, "after_answer", lambda *, earlier, result, as_sent: AFTER_ANSWER(earlier=[], result=result, as_sent=as_sent))
+        (
+            settle,
+            "after_answer",
+            lambda *, earlier, result, as_sent: AFTER_ANSWER(earlier=[], result=result, as_sent=as_sent),
+        )
     ],
 }
 AFTER_ANSWER = classification.after_answer

@@ -95,7 +95,9 @@ def test_d12_the_invoice_is_corrected_while_it_waits(world: World, how: str) -> 
         thing = {"object": "invoice", "customer": old.proposal.effect["customer"]}
         payload = {"id": "evt_1", "data": {"object": thing}}
         assert external_events.receive(source="billing", event_id="evt_1", kind="invoice.finalized", payload=payload)
-        assert not external_events.receive(source="billing", event_id="evt_1", kind="invoice.finalized", payload=payload)
+        assert not external_events.receive(
+            source="billing", event_id="evt_1", kind="invoice.finalized", payload=payload
+        )
         assert process_events(limit=10) == 1
     else:
         _look(run)
@@ -186,7 +188,10 @@ def test_the_policy_forbids_it_meanwhile(world: World) -> None:
     run = world.approved()
     publish(effect="deny")
     run = world.work(run, until=lambda one: one.state == "needs_person")
-    assert (run.person_code, states(run)) == ("escalated", ["revoked"])  # the agent was told why, and gave it to a person
+    assert (run.person_code, states(run)) == (
+        "escalated",
+        ["revoked"],
+    )  # the agent was told why, and gave it to a person
     nothing_was_sent(world, run)
 
 

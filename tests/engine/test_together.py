@@ -24,7 +24,10 @@ from tests.engine.conftest import CREATE, World
 def test_d8_two_managers_at_once(world: World, choices: tuple[str, str]) -> None:
     run = world.work(world.start())
     answers = at_once(
-        *(lambda who=who, choice=choice: world.vote(run, who, choice) for who, choice in zip(("maya", "jonas"), choices, strict=True))
+        *(
+            lambda who=who, choice=choice: world.vote(run, who, choice)
+            for who, choice in zip(("maya", "jonas"), choices, strict=True)
+        )
     )
     codes = [one.code for one in answers]
     first = "approved" if "approved" in codes else "rejected"
@@ -137,7 +140,7 @@ def test_what_is_unknown_counts_and_what_failed_is_given_back(world: World) -> N
     limit_the_month(150_000)
     first, second = approved_runs(world, 2)
     world.fault("timeout_without_effect", times=None)
-    world.work(first, until=lambda one: world.credit(one).state == "unknown")
+    world.work(first, until=lambda one: one.state == "outcome_unknown")
     assert Allowance.objects.get().reserved_minor == 120_000
     second = world.work(second)
     assert (second.state, second.person_code) == ("needs_person", "over_limit")

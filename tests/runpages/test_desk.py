@@ -44,7 +44,7 @@ HAPPENED = {"verdict": "happened", "reference_happened": "CR-5519", "evidence_ha
 
 
 def test_the_queue_shows_cases_and_what_is_still_asked_about(case: Case, tomas: Client) -> None:
-    teller, operation = scenes.unknown(AGO, title="Other", subject="CS-2", customer="Harbour Travel")
+    _, operation = scenes.unknown(AGO, title="Other", subject="CS-2", customer="Harbour Travel")
     page = html(tomas.get("/cases/"))
     assert case.label in page and "one record, not as sent" in page and "Harbour Travel" in page
     assert "$2,400.00" in page, "both at risk, each once"

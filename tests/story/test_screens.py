@@ -111,12 +111,23 @@ def test_every_page_is_photographed(
     manager, admin = sign_in("maya", **look), sign_in("tomas", **look)
     found: list[str] = []
     for name, path in scenes.items():
-        page = (manager if name in ("inbox", "inbox-decided", "decision") else admin).open(path)
+        person = manager if name in ("inbox", "inbox-decided", "decision") else admin
+        person.page.set_viewport_size({"width": width, "height": WIDTHS[width]})
+        page = person.open(path)
         page.wait_for_timeout(400)  # what comes by socket or fragment
-        page.screenshot(path=FOLDER / f"{name}-{width}-{theme}.png", full_page=True)
+        page.screenshot(path=FOLDER / f"{name}-top-{width}-{theme}.png")
+        _grow(page, width)
+        page.screenshot(path=FOLDER / f"{name}-{width}-{theme}.png")
         found += [f"{name}: {problem}" for problem in _problems(page)]
     assert not found, "\n".join(found)
     assert len(list(FOLDER.glob(f"*-{width}-{theme}.png"))) >= len(scenes)
+
+
+def _grow(page: Page, width: int) -> None:
+    """Make the window as tall as the page, so that what sticks to its lower edge is shown there."""
+    height = page.evaluate("document.documentElement.scrollHeight")
+    page.set_viewport_size({"width": width, "height": max(WIDTHS[width], min(height, 8000))})
+    page.wait_for_timeout(100)
 
 
 def _problems(page: Page) -> list[str]:
