@@ -98,7 +98,6 @@ def _started(run: Run) -> dict[str, Any]:
         "id": run.pk,
         "workflow": run.workflow,
         "workflow_version": run.workflow_version,
-        "title": run.title,
         "subject": run.subject,
         "created_at": run.created_at,
         "url": settings.PUBLIC_URL + reverse("api:run", kwargs={"run_id": run.pk}),
@@ -160,6 +159,7 @@ def read_run(request: HttpRequest, run_id: uuid.UUID) -> Status[Any]:
         200,
         {
             **_started(run),
+            "title": run.title,
             "state": run.state,
             "state_label": run.get_state_display(),
             "is_over": run.is_over,
