@@ -297,6 +297,17 @@ _TOLD: dict[str, Callable[[Data], Said]] = {
     ),
     "probe.requested": lambda data: Said(icon="radar", lead="Asked to look it up now", inner=True),
     "run.released_by_person": lambda data: Said(icon="hand", lead="Given back to the list"),
+    "run.paused": lambda data: Said(
+        icon="pause", lead=f"Paused by {short(data.get('by', 'a person'), 80)}", text=short(data.get("reason", ""))
+    ),
+    "run.resumed": lambda data: Said(
+        icon="play", lead=f"Resumed by {short(data.get('by', 'a person'), 80)}", text=short(data.get("reason", ""))
+    ),
+    "signal.received": lambda data: Said(icon="bell", lead=f"Told from outside: {short(data.get('about', ''), 60)}"),
+    "event.received": lambda data: Said(
+        icon="bell", lead=f"Billing reports a {short(data.get('about', 'change'), 60)}", inner=True
+    ),
+    "decision.policy": lambda data: Said(icon="gear", lead="Automatic: no person looked", tone="grey"),
     "run.note": lambda data: Said(
         icon="message-square", lead="Note", text=short(data.get("text", data.get("why", "")))
     ),

@@ -147,7 +147,7 @@ def test_every_page_fits_and_reads(page: Page, web: serving.Web, complaints: lis
         for tab in ("trace&event=9", "evidence", "approvals", "operations", "audit", "file")
     ]
     paths = ["/runs/", "/runs/?q=none", *tabs, "/needs-a-person/", f"/needs-a-person/{person.pk}/", "/cases/",
-             f"/cases/{case.number}/", f"/runs/{person.pk}/?cancel=1"]  # fmt: skip
+             f"/cases/{case.number}/", f"/runs/{person.pk}/?act=cancel"]  # fmt: skip
     for path in paths:
         page.goto(web.url + path)
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, f"{path} scrolls sideways"
