@@ -149,15 +149,16 @@ function startAsking() {
       const response = await fetch(`${live.dataset.poll}?after=${lastSeen()}`, { headers: { "HX-Request": "true" }, redirect: "error" });
       if (response.status === 401) return document.getElementById("signed-out")?.removeAttribute("hidden");
       if (response.status === 403) return location.reload();
-      if (!response.ok) return lost();
+      if (!response.ok) return socketOpen || lost();
       if (response.status === 200) {
         htmx.swap(live, await response.text(), { swapStyle: "none" });
         fresh();
       }
       heard = Date.now();
+      if (socketOpen) return told(); // it came back while this question was on its way
       if (lastSeen() >= Number(sync().dataset.last)) say("asking", "No live connection; looked every 4 s");
     } catch {
-      lost();
+      if (!socketOpen) lost();
     }
   };
   asking = setInterval(ask, ASK_EVERY);
