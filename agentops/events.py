@@ -7,7 +7,7 @@ again by every run that is asking for approval about that customer.
 import logging
 from typing import Any
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 
 from approvals.models import ApprovalRequest
 from reconciliation.models import Operation
@@ -23,8 +23,20 @@ def process_events(*, limit: int) -> int:
     waiting = ExternalEvent.objects.filter(processed_at__isnull=True).order_by("received_at")
     ids = list(waiting.values_list("pk", flat=True)[:limit])
     for pk in ids:
-        _process(pk)
+        try:
+            _process(pk)
+        except DatabaseError:
+            raise
+        except Exception as problem:  # one event that nobody foresaw must not hold up the others
+            log.exception("event %s could not be worked off", pk)
+            _set_aside(pk, f"failed: {type(problem).__name__}")
     return len(ids)
+
+
+def _set_aside(pk: Any, result: str) -> None:
+    """Keep the event, with the failure as its result, out of the way of the rest."""
+    with transaction.atomic(durable=True):
+        ExternalEvent.objects.filter(pk=pk, processed_at=None).update(processed_at=clock.now(), result=result)
 
 
 def _process(pk: Any) -> None:

@@ -191,7 +191,7 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 120} if "redis" in BROKER_URL else {}
-CELERY_TASK_DEFAULT_QUEUE = "agentops"
+CELERY_TASK_DEFAULT_QUEUE = f"agentops.{INSTALLATION}"  # one broker may serve several installations
 CHANNEL_LAYERS = {
     "default": {
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",

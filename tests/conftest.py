@@ -4,6 +4,7 @@ Nothing is ever flushed, commits are real, and the application connects as its o
 are the product's. `owner` gives a connection that may tamper with what the application must not touch.
 """
 
+import contextlib
 import itertools
 import os
 import subprocess
@@ -53,22 +54,31 @@ def database(postgres: EmbeddedPostgres) -> Iterator[str]:
     postgres.drop_database(name)
 
 
-@pytest.fixture
-def db(database: str, postgres: EmbeddedPostgres, django_db_blocker: object) -> Iterator[str]:
-    """Django's default connection on a clone, as the application's role. Threads open their own connections to it."""
+@contextlib.contextmanager
+def connected(url: str, blocker: object) -> Iterator[None]:
+    """Django's default connection goes to `url` meanwhile. Threads open their own connections to it."""
     import dj_database_url
     from django.db import connections
 
     connection = connections["default"]
     before = dict(connection.settings_dict)
-    parsed = dj_database_url.parse(postgres.url("app", database))
+    parsed = dj_database_url.parse(url)
     for settings in (connection.settings_dict, connections.settings["default"]):
         settings.update({key: parsed[key] for key in ("NAME", "USER", "PASSWORD", "HOST", "PORT")})
-    with django_db_blocker.unblock():  # type: ignore[attr-defined]
+    try:
+        with blocker.unblock():  # type: ignore[attr-defined]
+            yield
+            connections.close_all()
+    finally:
+        for settings in (connection.settings_dict, connections.settings["default"]):
+            settings.update({key: before[key] for key in ("NAME", "USER", "PASSWORD", "HOST", "PORT")})
+
+
+@pytest.fixture
+def db(database: str, postgres: EmbeddedPostgres, django_db_blocker: object) -> Iterator[str]:
+    """Django's default connection on a clone, as the application's role."""
+    with connected(postgres.url("app", database), django_db_blocker):
         yield database
-        connections.close_all()
-    for settings in (connection.settings_dict, connections.settings["default"]):
-        settings.update({key: before[key] for key in ("NAME", "USER", "PASSWORD", "HOST", "PORT")})
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ MAX_BODY_BYTES = 100_000
 
 
 class NotAcceptable(ValueError):
-    """The bytes are not the one JSON object that was asked for; the message says what is wrong."""
+    """The bytes are not the one JSON object that was asked for; the message follows "the body" or a file name."""
 
 
 class TooLarge(ValueError):
@@ -47,9 +47,9 @@ def read_object(raw: bytes, /) -> dict[str, Any]:
             raw.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_constant, parse_float=_finite
         )
     except (ValueError, RecursionError) as problem:
-        raise NotAcceptable(f"the body is not acceptable JSON: {str(problem)[:300]}") from None
+        raise NotAcceptable(f"is not acceptable JSON: {str(problem)[:300]}") from None
     if not isinstance(found, dict):
-        raise NotAcceptable("the body must be one JSON object")
+        raise NotAcceptable("must hold one JSON object")
     return found
 
 
@@ -58,7 +58,7 @@ def read_body(request: HttpRequest, /, *, limit: int) -> bytes:
     try:
         declared = int(request.headers.get("Content-Length") or 0)
     except ValueError:
-        raise NotAcceptable("Content-Length is not a number") from None
+        raise NotAcceptable("has a Content-Length that is no number") from None
     if declared > limit:
         raise TooLarge
     try:
@@ -66,7 +66,7 @@ def read_body(request: HttpRequest, /, *, limit: int) -> bytes:
     except RequestDataTooBig:
         raise TooLarge from None
     except UnreadablePostError:
-        raise NotAcceptable("the body broke off") from None
+        raise NotAcceptable("broke off") from None
     if len(raw) > limit:
         raise TooLarge
     return raw
@@ -79,4 +79,4 @@ class StrictParser(Parser):
         except TooLarge:
             raise HttpError(413, f"the body has more than {MAX_BODY_BYTES} bytes") from None
         except NotAcceptable as problem:
-            raise HttpError(400, str(problem)) from None
+            raise HttpError(400, f"the body {problem}") from None

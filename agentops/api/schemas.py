@@ -17,10 +17,11 @@ class StartRun(Schema):
 
 
 class RunStarted(Schema):
+    """Only what never changes, since the same key gives the same answer later, too."""
+
     id: uuid.UUID
     workflow: str
     workflow_version: str
-    title: str
     subject: str
     created_at: dt.datetime
     url: str
@@ -40,6 +41,7 @@ class OperationOut(Schema):
 class RunOut(RunStarted):
     """`state` is the machine's; `waits_for` says what it waits for; `outcome` is a sentence once it is over."""
 
+    title: str
     state: str
     state_label: str
     is_over: bool

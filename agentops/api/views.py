@@ -98,7 +98,6 @@ def _started(run: Run) -> dict[str, Any]:
         "id": run.pk,
         "workflow": run.workflow,
         "workflow_version": run.workflow_version,
-        "title": run.title,
         "subject": run.subject,
         "created_at": run.created_at,
         "url": settings.PUBLIC_URL + reverse("api:run", kwargs={"run_id": run.pk}),
@@ -160,6 +159,7 @@ def read_run(request: HttpRequest, run_id: uuid.UUID) -> Status[Any]:
         200,
         {
             **_started(run),
+            "title": run.title,
             "state": run.state,
             "state_label": run.get_state_display(),
             "is_over": run.is_over,
@@ -206,7 +206,8 @@ def billing_event(request: HttpRequest) -> Status[Any]:
     try:
         data = storable(read_object(payload))
     except (NotAcceptable, RecursionError) as problem:
-        return Status(400, _problem("malformed", str(problem), _fault("body", str(problem))))
+        detail = f"the body {problem}"
+        return Status(400, _problem("malformed", detail, _fault("body", detail)))
     for field, limit in (("id", 200), ("type", 100)):
         if not isinstance(data.get(field), str) or not 0 < len(data[field]) <= limit:
             detail = f"must be text of 1 to {limit} characters"

@@ -6,7 +6,7 @@ from typing import Any, Literal, cast
 
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render, resolve_url
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
@@ -31,7 +31,7 @@ def _load(request_id: uuid.UUID) -> ApprovalRequest:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def decision(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
+def decision(request: HttpRequest, request_id: uuid.UUID) -> HttpResponseBase:
     return decide(request, request_id) if request.method == "POST" else show(request, request_id)
 
 
@@ -61,7 +61,7 @@ def _page(
     return render(request, "approvals/decision.html", context, status=status)
 
 
-def decide(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
+def decide(request: HttpRequest, request_id: uuid.UUID) -> HttpResponseBase:
     """One click. A lost right is refused by the vote itself, so that it is recorded; hence no permission up front."""
     gone = deactivated(request)
     if gone is not None:

@@ -157,7 +157,8 @@ def await_approval(step: Step) -> Next:
             transitions.move(run=run, to=RunState.EXECUTING, actor=step.actor, why="approved")
             return Next.GO_ON
         if request.state == RequestState.REJECTED:
-            reason = request.close_reason or "rejected"
+            said = request.votes.filter(choice="reject").select_related("principal").first()
+            reason = f"Rejected by {said.principal}: {said.comment}" if said else "Rejected"
             if step.workflow.asks_again_when_rejected and request.proposal.model_call_id:
                 transitions.move(
                     run=run, to=RunState.DECIDING, actor=step.actor, why=reason, refusals=[*run.refusals, reason]

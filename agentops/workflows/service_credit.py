@@ -17,7 +17,7 @@ from agentops.workflows.service_credit_facts import FactsUnusable, started
 from agentops.workflows.service_credit_judge import judge_credit
 from agentops.workflows.service_credit_view import build_view
 from runs.actions import Action
-from runs.money import Strict, parse_minor
+from runs.money import Money, Strict, parse_minor
 from runs.tools.base import NoSuchThing, Reading
 from runs.tools.billing.sources import read_credits, read_invoice
 from runs.tools.helpdesk.contract import DRAFT_REPLY, UPDATE_TICKET
@@ -107,7 +107,7 @@ class ServiceCredit:
             return _ticket_draft(credit, facts)
         if "draft_reply" not in by_step:
             return _reply_draft(credit)
-        amount = _amount(credit)
+        amount = _amount(credit).display()
         whom = credit.effect["account_name"]
         outcome = (
             f"Credit {credit.reference} of {amount} for {whom} confirmed by billing; ticket updated; reply drafted"
@@ -147,8 +147,8 @@ class ServiceCredit:
         return credit_card(action=action, facts=facts)
 
 
-def _amount(credit: Done) -> str:
-    return parse_minor(text=credit.effect["amount_minor"], currency=credit.effect["currency"]).display()
+def _amount(credit: Done) -> Money:
+    return parse_minor(text=credit.effect["amount_minor"], currency=credit.effect["currency"])
 
 
 def _ticket_draft(credit: Done, facts: Facts) -> Draft | HandOver:
@@ -156,7 +156,7 @@ def _ticket_draft(credit: Done, facts: Facts) -> Draft | HandOver:
     if "ticket" not in facts:
         return HandOver(code="ticket_gone", reason=f"Ticket {effect['ticket']} can no longer be read.")
     note = (
-        f"Service credit {credit.reference} of {_amount(credit)} ({effect['currency']}) on invoice {effect['invoice']} "
+        f"Service credit {credit.reference} of {_amount(credit)} on invoice {effect['invoice']} "
         f"for incident {effect['incident']}. A reply is being drafted: read it and send it."
     )
     change = {
@@ -175,7 +175,7 @@ def _reply_draft(credit: Done) -> Draft:
     if effect["balance_minor"] != "0":
         where = f"Invoice {effect['invoice']} is paid, so what was over is kept on your balance for the next invoice."
     body = (
-        f"Hello,\n\nwe have credited {_amount(credit)} ({effect['currency']}) to {effect['account_name']} for the "
+        f"Hello,\n\nwe have credited {_amount(credit)} to {effect['account_name']} for the "
         f"service disruption {effect['incident']}, as your service level agreement provides. {where} "
         f"The credit's number is {credit.reference}.\n\nWe are sorry for the disruption.\n\nKind regards"
     )

@@ -58,7 +58,7 @@ def _total(facts: Facts) -> str:
     if "invoice" not in facts:
         return "not known"
     content = facts["invoice"].content
-    return f"{amount_text(minor=content['total_minor'], currency=content['currency'])} {content['currency']}"
+    return amount_text(minor=content["total_minor"], currency=content["currency"])
 
 
 def ticket_card(*, action: Action) -> Card:

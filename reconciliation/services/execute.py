@@ -59,7 +59,8 @@ class Held:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Void:
     """The decision in hand no longer counts. `code`: cancelled, expired, out_of_date, rights_lost, rejected,
-    not_approved, policy_changed, not_granted, contract_changed, business_key_taken, over_limit, no_decision, altered."""
+    not_approved, policy_changed, not_granted, contract_changed, altered, business_key_taken, over_limit,
+    no_decision."""
 
     code: str
     detail: str

@@ -1,13 +1,17 @@
 """Who may call: a live token of an integration, for its own runs, and never for anything that approves."""
 
 import hashlib
+import inspect
 import uuid
 from pathlib import Path
 
+import pytest
 from django.contrib.auth.models import User
+from django.db import DatabaseError, IntegrityError
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from agentops.api.views import api
+from approvals.services import votes
 from runs.models import ApiToken, Principal, Run
 from runs.services import tokens
 from runs.services.principals import find_or_make
@@ -109,6 +113,18 @@ def test_nothing_in_the_api_votes_or_settles() -> None:
     for path in Path(__file__).parents[2].joinpath("agentops/api").glob("*.py"):
         text = path.read_text()
         assert "votes" not in text and "approvals.services" not in text and "reconciliation.services" not in text
+
+
+def test_an_integration_can_never_be_a_person_and_so_never_a_voter(desk: Caller) -> None:
+    """Votes take a user and count persons; the database itself lets no other kind of principal have a user."""
+    user = User.objects.create_superuser("root", password="x")
+    with pytest.raises(IntegrityError, match="principal_person_has_user"):
+        Principal.objects.filter(key="integration:helpdesk").update(label="x")  # its name may change ...
+        Principal.objects.create(kind="integration", key="integration:y", label="y", user=user)  # ... and no more
+    parameters = inspect.signature(votes.cast).parameters
+    assert parameters["user"].annotation is User and "principal" not in parameters and "token" not in parameters
+    with pytest.raises(DatabaseError):
+        Principal.objects.filter(key="integration:helpdesk").update(kind="person", user=user)
 
 
 def test_a_token_opens_no_page_of_the_people(desk: Caller) -> None:

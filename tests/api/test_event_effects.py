@@ -1,21 +1,16 @@
 """What an event changes: somebody looks. A real sandbox is asked; nothing is settled by the event itself."""
 
 import itertools
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import pytest
-
-from agentops.demo.world import sandbox_world
 from agentops.events import process_events
 from reconciliation.models import Observation, Operation
 from runs.models import ExternalEvent, Run
-from tests import sandbox_process
 from tests.api.caller import deliver, event
 from tests.engine.conftest import World
-from tests.engine.conftest import world as world  # the fixture
-from tests.sandbox_process import SandboxProcess
+from tests.engine.conftest import sandbox as sandbox  # these three are fixtures
+from tests.engine.conftest import worker_parent as worker_parent
+from tests.engine.conftest import world as world
 
 CREDIT = "billing.credit_notes.create"
 MALFORMED: list[Any] = [
@@ -23,14 +18,6 @@ MALFORMED: list[Any] = [
     {"metadata": {"operation_identity": None}}, {"metadata": {"operation_identity": "x" * 5000}}, {"customer": None},
     {"customer": ["cus"]}, {"customer": {}}, {"customer": "x" * 5000}, [], "text", None, 7,
 ]  # fmt: skip
-
-
-@pytest.fixture
-def sandbox(tmp_path: Path) -> Iterator[SandboxProcess]:
-    process = sandbox_process.start(tmp_path / "sandbox")
-    process.world(sandbox_world())
-    yield process
-    process.stop()
 
 
 def about_credit(identity: str, *, event_id: str = "evt_c", kind: str = "credit_note.created") -> dict[str, Any]:
@@ -79,7 +66,7 @@ def test_an_invoice_event_makes_open_requests_look_again(world: World) -> None:
     run = world.work(world.start())
     assert run.state == "awaiting_approval" and run.facts_wanted_at is None
     before = world.request(run)
-    world.sandbox.correct("INV-2041", total_minor=1_500_000)
+    world.sandbox.correct(world.named("INV-2041"), total_minor=1_500_000)
     deliver(event("evt_i", "invoice.updated", {"customer": before.proposal.effect["customer"]}))
     process_events(limit=10)
     run.refresh_from_db()

@@ -6,12 +6,16 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar
 
 import pytest
+from django.db import transaction
 
 from agentops.workflows import registry
 from agentops.workflows.service_credit import ServiceCredit
 from approvals.models import ApprovalRequest
 from reconciliation.models import Operation
+from runs import transitions
 from runs.models import Event, Principal, Run
+from runs.models.run import RunState
+from runs.services import principals
 from tests.api.caller import Caller, faults, in_thread, ticket
 
 
@@ -31,6 +35,20 @@ def test_the_same_key_and_body_give_the_same_answer_and_one_run(desk: Caller) ->
     run = Run.objects.get()
     assert str(run.pk) == first.json()["id"] and first.json()["url"].endswith(f"/api/v1/runs/{run.pk}")
     assert Event.objects.filter(stream=f"run:{run.pk}").count() == 1
+
+
+def test_the_answer_is_the_same_after_the_run_has_gone_on(desk: Caller) -> None:
+    first = desk.start(ticket()).json()
+    run = Run.objects.get()
+    run.title, run.customer, run.waits_for = "Service credit for Acme Corp", "Acme Corp", "a manager"
+    run.save(update_fields=["title", "customer", "waits_for"])
+    with transaction.atomic():
+        transitions.move(run=run, to=RunState.GATHERING, actor=principals.system())
+        transitions.move(run=run, to=RunState.NEEDS_PERSON, actor=principals.system(), person_code="x")
+        transitions.move(run=run, to=RunState.COMPLETED, actor=principals.system(), outcome="Done.")
+    again = desk.start(ticket())
+    assert again.headers["Idempotent-Replayed"] == "true" and again.json() == first
+    assert desk.read(run.pk).json()["title"] == "Service credit for Acme Corp"
 
 
 @pytest.mark.parametrize(

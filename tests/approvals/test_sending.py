@@ -56,6 +56,7 @@ def test_an_approval_that_stands_may_be_used_and_is_spent_once() -> None:
         assert (found.problem, found.votes_for, found.decision.approved) == ("", 1, True)
         transitions.move(run=run, to=RunState.EXECUTING, actor=principals.system())
         requests.spend(request=found.request, actor=principals.system())
+        record.append(run=run, kind="run.went_on", actor=principals.system())  # the caller's numbering goes on
     assert asked.fresh().state == RequestState.SPENT
     assert problem(asked) == ""  # for the operation that spent it
     with locked(asked), pytest.raises(TransitionNotAllowed):
@@ -207,6 +208,21 @@ def test_facts_that_are_not_there_bind_nothing() -> None:
     world.read(of=other, reading=9, version="4")
     proposal.rests_on = proposal.rests_on[:1]
     assert queries.newest_binding(run=asked.run, proposal=proposal) == asked.request.binding_digest
+
+
+def test_two_documents_of_one_kind_are_each_compared_with_themselves() -> None:
+    world.user("anna")
+    asked = world.ask()
+    pieces = [world.read(of=asked.run, reading=2, locator=locator) for locator in ("INV-1", "INV-2")]
+    proposal = world.propose(of=asked.run, rests_on=pieces)
+    bound = queries.newest_binding(run=asked.run, proposal=proposal)
+    for locator in ("INV-2", "INV-1"):
+        world.read(of=asked.run, reading=3, locator=locator)
+    assert queries.newest_binding(run=asked.run, proposal=proposal) == bound
+    world.read(of=asked.run, reading=4, locator="INV-1")
+    assert queries.newest_binding(run=asked.run, proposal=proposal) is None
+    world.read(of=asked.run, reading=4, locator="INV-2", version="4")
+    assert queries.newest_binding(run=asked.run, proposal=proposal) not in (bound, None)
 
 
 def test_opening_the_page_is_remembered_once() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from agentops.local.postgres import EmbeddedPostgres
 from tests import sandbox_process
 from tests.docs.examples import DOCUMENTS, apply, blocks, copy_project
 from tests.outside import Outside
@@ -69,3 +70,22 @@ def test_the_example_posts_one_comment(project: Path, outside: Outside) -> None:
     assert len(outside.process.requests(identity=said["identity"], operation="helpdesk.comments.create")) == 2
     [comment] = [one for one in outside.process.world()["comments"] if one["ticket"] == ticket]
     assert (comment["body"], comment["public"]) == ("Engineering has found the cause.", False)
+
+
+def test_the_example_workflow_runs_through_the_engine(
+    project: Path, outside: Outside, postgres: EmbeddedPostgres, database: str
+) -> None:
+    ticket = outside.customer()["ticket"]["id"]
+    done = run(
+        project, sys.executable, "-m", "tests.docs.drive_engine", ticket,
+        DJANGO_SETTINGS_MODULE="agentops.settings", AGENTOPS_DATA=str(project / ".data"),
+        DATABASE_URL=postgres.url("app", database), CHANNEL_URL="redis://127.0.0.1:9/0",
+        HELPDESK_URL=outside.helpdesk.url, HELPDESK_TOKEN=sandbox_process.TOKEN,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert (said["before"], said["vote"], said["model_calls"]) == (0, "approved", 0)
+    assert said["asked"] == f"Post a comment on ticket {ticket}"
+    assert said["outcome"].endswith(f"is on ticket {ticket}")
+    [effect] = outside.process.ledger(identity=said["identity"])
+    assert effect["objects"]["ticket"] == ticket

@@ -14,11 +14,12 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.contrib.auth.models import User
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from agentops.local.postgres import EmbeddedPostgres
 from tests.pages.world import PASSWORD
 
+expect.set_options(timeout=20_000)  # pages ask every few seconds, and the machine may be busy
 REPO = Path(__file__).resolve().parents[2]
 
 

@@ -33,8 +33,9 @@ DOCUMENT = {
          "ask": {"group": "manager", "quorum": 1, "respond_within_minutes": 240, "valid_for_minutes": 60}},
     ],
     "totals": [
-        {"id": "month", "text": "At most $20,000 of credits an account and month", "key": ["account", "month", "currency"],
-         "amount": "amount_minor", "limits": {"USD": "2000000", "JPY": "3000000"}},
+        {"id": "month", "text": "At most $20,000 of credits an account and month",
+         "key": ["account", "month", "currency"], "amount": "amount_minor",
+         "limits": {"USD": "2000000", "JPY": "3000000"}},
     ],
 }  # fmt: skip
 

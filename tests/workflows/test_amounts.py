@@ -73,7 +73,8 @@ def test_the_amount_is_what_the_facts_give_everywhere(
     assert draft.workings["agrees"] is True
     assert draft.workings["credit"] == {"amount_minor": str(amount), "currency": currency.upper()}
     card = CREDIT.card(action=draft.action, facts=facts)
-    assert card.rows[0].value == f"{shown} {currency.upper()}"
+    with_code = shown if currency.upper() in shown else f"{shown} {currency.upper()}"
+    assert card.rows[0].value == with_code
     assert shown in card.ask
     assert shown in card.lead
     identity = f"w/{parts['ticket']['id']}"
@@ -86,3 +87,15 @@ def test_the_amount_is_what_the_facts_give_everywhere(
 def test_there_are_enough_of_them() -> None:
     assert len(TICKETS) >= 12
     assert {"jpy", "krw", "kwd", "bhd", "eur", "usd"} <= {row[0] for row in TICKETS}
+
+
+def test_a_currency_without_a_sign_is_named_once(outside: Outside) -> None:
+    parts = outside.customer(invoice_currency="kwd")
+    facts = gathered(parts)
+    turn = asked(parts, facts)
+    assert turn.answer is not None
+    draft = judged(parts, facts, turn.answer)
+    assert isinstance(draft, Draft)
+    for row in CREDIT.card(action=draft.action, facts=facts).rows:
+        assert row.value.count("KWD") <= 1, row
+    assert facts["invoice"].summary.count("KWD") == 1

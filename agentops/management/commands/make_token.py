@@ -18,4 +18,7 @@ class Command(BaseCommand):
         name: str = options["name"]
         if not name.isascii() or not name.replace("-", "").isalnum() or len(name) > 60:
             raise CommandError("name: use letters, digits and hyphens, at most 60")
-        self.stdout.write(tokens.issue(name=name, label=options["label"] or name))
+        label: str = options["label"] or name
+        if not label.isprintable() or not label.strip() or len(label) > 200:
+            raise CommandError("--label: use one line of readable text, at most 200 characters")
+        self.stdout.write(tokens.issue(name=name, label=label))

@@ -1,12 +1,13 @@
 """`manage.py start_run <file.json>`: start a run from a file that a person wrote."""
 
 import getpass
-import json
+import re
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from agentops.api.parsing import NotAcceptable, read_object
 from agentops.starting import BadInput, start_workflow
 from agentops.workflows.registry import UnknownWorkflow
 from runs.models import Principal
@@ -14,25 +15,29 @@ from runs.services import principals
 from runs.services.runs import StartConflict
 
 MAX_BYTES = 100_000
+KEY = re.compile(r"[\x21-\x7e]{0,150}")
 
 
 def read_file(path: Path) -> dict[str, Any]:
     """The object in a JSON file. Raises CommandError that names what is wrong and what to do."""
     try:
-        raw = path.read_bytes()
-    except OSError as problem:
-        raise CommandError(f"{path}: cannot be read ({problem.strerror}); give the path of a JSON file") from None
+        if path.exists() and not path.is_file():
+            raise CommandError(f"{path}: is not a file; give the path of a JSON file")
+        with path.open("rb") as file:
+            raw = file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as problem:
+        said = getattr(problem, "strerror", None) or "not a path"
+        raise CommandError(f"{path}: cannot be read ({said}); give the path of a JSON file") from None
     if len(raw) > MAX_BYTES:
         raise CommandError(f"{path}: is larger than {MAX_BYTES} bytes; a run starts from a small file")
     try:
-        found = json.loads(raw)
-    except (ValueError, RecursionError) as problem:
-        raise CommandError(f"{path}: is not JSON ({problem}); write one object in braces") from None
-    if not isinstance(found, dict):
-        raise CommandError(f'{path}: must hold one object, such as {{"workflow": "service_credit", "input": {{…}}}}')
+        found = read_object(raw)
+    except NotAcceptable as problem:
+        example = '{"workflow": "service_credit", "input": {"ticket": "CS-8812"}}'
+        raise CommandError(f"{path}: {problem}; write, for example, {example}") from None
     unknown = set(found) - {"workflow", "input", "key"}
     if unknown:
-        raise CommandError(f"{path}: unknown field {sorted(unknown)[0]!r}; there are workflow, input and key")
+        raise CommandError(f"{path}: unknown field {sorted(unknown)[0][:100]!a}; there are workflow, input and key")
     return found
 
 
@@ -51,8 +56,8 @@ class Command(BaseCommand):
                     f"{path}: field {field!r} is missing or is not {'text' if kind is str else 'an object'}"
                 )
         key = found.get("key", "")
-        if not isinstance(key, str) or len(key) > 150:
-            raise CommandError(f"{path}: field 'key' must be text of at most 150 characters")
+        if not isinstance(key, str) or not KEY.fullmatch(key):
+            raise CommandError(f"{path}: field 'key' must be text of at most 150 visible ASCII characters")
         initiator = principals.find_or_make(
             kind=Principal.Kind.INTEGRATION, key="integration:command-line", label=f"command line ({getpass.getuser()})"
         )

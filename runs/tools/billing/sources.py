@@ -13,9 +13,9 @@ SOURCE = "billing"
 
 
 def amount_text(*, minor: str, currency: str) -> str:
-    """For people; an invoice's total may be below zero, which no amount handled here is."""
+    """For people, with the code; an invoice's total may be below zero, which no amount handled here is."""
     number = int(minor)
-    return Money(number, currency).display() if number >= 0 else f"−{Money(-number, currency).display()}"
+    return str(Money(number, currency)) if number >= 0 else f"−{Money(-number, currency)}"
 
 
 def read_invoice(*, connection: Connection, customer: str, at: dt.datetime) -> Reading:

@@ -1,0 +1,135 @@
+"""What the application's own database role cannot do, read from the catalogue and tried out."""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from django.db import ProgrammingError, connection, transaction
+
+ROLE = "agentops_app"
+OURS = "^(runs|approvals|reconciliation)_"
+
+APPEND_ONLY = {
+    "runs_event",
+    "runs_evidence",
+    "runs_modelcall",
+    "runs_stateedge",
+    "approvals_vote",
+    "approvals_refusal",
+    "approvals_viewing",
+    "approvals_policytool",
+    "reconciliation_observation",
+}
+# what is fixed when the row is made; a key that may be "updated" serves row locks alone
+FROZEN = {
+    "runs_proposal": "run_id number step proposer_id model_call_id tool contract_version effect action_digest identity"
+    " business_key amount_minor currency reading rests_on workings rationale created_at predecessor_id",
+    "runs_run": "id workflow workflow_version start_key input input_digest subject capabilities initiator_id run_as_id"
+    " agent_id created_at",
+    "runs_principal": "id kind key user_id",
+    "runs_apitoken": "id principal_id digest created_at",
+    "runs_externalevent": "source event_id kind payload received_at",
+    "approvals_decision": "kind approved proposal_id request_id policy_version_id rules binding_digest decided_at"
+    " valid_until",
+    "approvals_policyversion": "policy_id number rules digest note published_by_id published_at",
+    "approvals_policy": "id slug",
+    "approvals_allowance": "key currency",
+    "approvals_approvalrequest": "id run_id proposal_id supersedes_id changes ask action_digest binding_digest page"
+    " page_digest policy_version_id rules group quorum created_at respond_by valid_until",
+    "reconciliation_operation": "id run_id proposal_id decision_id tool contract_version system identity business_key"
+    " effect amount_minor currency created_at",
+    "reconciliation_attempt": "id operation_id number epoch wire_key request sender_id opened_at send_before"
+    " call_limit_seconds",
+    "reconciliation_workerprocess": "id host boot pid start_ticks started_at",
+    "reconciliation_reservation": "id operation_id allowance_id",
+    "reconciliation_case": "number key operation_id kind opened_at",
+    "runs_signal": "id run_id key kind payload sender_id received_at",
+    "runs_streamhead": "stream",
+}
+
+
+def tables() -> Iterator[str]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename ~ %s", [OURS])
+        yield from (row[0] for row in cursor.fetchall())
+
+
+def may(right: str, table: str) -> bool:
+    """On the table, or on any column of it."""
+    with connection.cursor() as cursor:
+        if right in ("DELETE", "TRUNCATE"):
+            cursor.execute("SELECT has_table_privilege(%s, %s, %s)", [ROLE, table, right])
+        else:
+            cursor.execute("SELECT has_any_column_privilege(%s, %s, %s)", [ROLE, table, right])
+        return bool(cursor.fetchone()[0])
+
+
+def test_every_table_of_the_product_is_judged_here(db: str) -> None:
+    assert set(tables()) == APPEND_ONLY | set(FROZEN)
+
+
+def test_nothing_of_the_product_is_ever_deleted(db: str) -> None:
+    assert [(name, right) for name in tables() for right in ("DELETE", "TRUNCATE") if may(right, name)] == []
+
+
+def test_what_happened_is_only_added_to(db: str) -> None:
+    assert [name for name in APPEND_ONLY if may("UPDATE", name)] == []
+
+
+def test_what_is_fixed_stays(db: str) -> None:
+    open_ones = []
+    checked = 0
+    for table, columns in FROZEN.items():
+        for column in columns.split():
+            checked += 1
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT has_column_privilege(%s, %s, %s, 'UPDATE')", [ROLE, table, column])
+                if cursor.fetchone()[0]:
+                    open_ones.append(f"{table}.{column}")
+    assert open_ones == [] and checked > 100
+
+
+def test_the_role_owns_nothing_and_is_nobody_special(db: str, owner: psycopg.Connection) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_user, session_user")
+        assert cursor.fetchone() == (ROLE, ROLE)
+        cursor.execute(
+            "SELECT rolsuper, rolcreaterole, rolcreatedb, rolbypassrls FROM pg_roles WHERE rolname = %s", [ROLE]
+        )
+        assert cursor.fetchone() == (False, False, False, False)
+        cursor.execute("SELECT count(*) FROM pg_tables WHERE tableowner = %s", [ROLE])
+        assert cursor.fetchone() == (0,)
+        cursor.execute("SELECT pg_has_role(%s, %s, 'MEMBER')", [ROLE, owner.info.user])
+        assert cursor.fetchone() == (False,)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SET session_replication_role = replica",
+        "ALTER TABLE runs_run DISABLE TRIGGER ALL",
+        "DROP TRIGGER run_edges ON runs_run",
+        "TRUNCATE runs_event",
+        "DELETE FROM runs_run",
+        "UPDATE runs_event SET kind = kind",
+        "UPDATE approvals_vote SET choice = choice",
+        "UPDATE reconciliation_operation SET effect = effect",
+        "UPDATE reconciliation_attempt SET request = request",
+        "UPDATE runs_run SET capabilities = capabilities",
+        "INSERT INTO runs_stateedge (machine, source, target) VALUES ('run', 'queued', 'completed')",
+        "CREATE TABLE own (id int)",
+        "SET ROLE agentops_owner",
+    ],
+)
+def test_the_application_tries_and_is_refused(db: str, statement: str) -> None:
+    with pytest.raises(ProgrammingError) as refused, transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(statement)
+    assert getattr(refused.value.__cause__, "sqlstate", "") == "42501"  # insufficient_privilege
+
+
+def test_a_right_given_by_mistake_is_seen(db: str, owner: psycopg.Connection) -> None:
+    assert not may("UPDATE", "runs_event")
+    owner.execute(f"GRANT UPDATE (kind) ON runs_event TO {ROLE}")
+    assert may("UPDATE", "runs_event")
+    owner.execute(f"GRANT DELETE ON approvals_vote TO {ROLE}")
+    assert may("DELETE", "approvals_vote")

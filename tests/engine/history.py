@@ -1,0 +1,350 @@
+"""Random histories of one operation, by the product's own services, against a model of the other side.
+
+Attempts are opened, answered, frozen, killed, taken over, looked up, sent again and settled by people in any order;
+however it goes, there is never a second effect, none is lost, and none that may still come is called absent.
+"""
+
+import datetime as dt
+import uuid
+from dataclasses import dataclass, replace
+
+from django.db import transaction
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
+
+from agentops.events import process_events
+from agentops.steps import settling
+from agentops.steps.base import Step
+from approvals.evaluation import Verdict
+from approvals.queries import newest_binding
+from approvals.services import policies, requests
+from reconciliation import classification, moves
+from reconciliation.classification import Result
+from reconciliation.models import Attempt, Case, Operation, WorkerProcess
+from reconciliation.models.operation import OperationState
+from reconciliation.services import cases, execute, settle
+from runs import clock, keeping, leases
+from runs.actions import Action
+from runs.models import Event, Principal, Run
+from runs.services import external_events, principals
+from runs.tools.base import Contract, Repeat
+from runs.tools.billing.contract import CREATE_CREDIT
+from tests.engine.receiver_model import Clock, Packet, Receiver
+
+S = OperationState
+TOOL = "model.effect"
+EFFECT = {"thing": "one"}
+CONTRACT = replace(
+    CREATE_CREDIT,
+    name=TOOL,
+    system="model",
+    settling=dt.timedelta(seconds=20),
+    call_limit=dt.timedelta(seconds=10),
+    retention=dt.timedelta(hours=1),
+    business_key=lambda effect: f"model/{effect['thing']}/{uuid.uuid4()}",
+    money=lambda effect: None,
+)
+START = dt.datetime.now(tz=dt.UTC) - dt.timedelta(days=30)
+TIME = Clock(START)
+SEEN_EDGES: set[tuple[str, str]] = set()
+
+
+def _run() -> Run:
+    agent = principals.find_or_make(kind=Principal.Kind.WORKFLOW, key="workflow:model", label="Model")
+    return Run.objects.create(
+        workflow="model", workflow_version="1", start_key=str(uuid.uuid4()), input={}, input_digest="0" * 64,
+        title="Model", subject="Model", capabilities=[TOOL], initiator=agent, run_as=agent, agent=agent,
+    )  # fmt: skip
+
+
+@dataclass
+class Sender:
+    """A worker with an attempt in hand: not called yet, or called and not yet reported."""
+
+    process: WorkerProcess
+    attempt: Attempt
+    packet: Packet | None = None
+    answer: settle.Answer | None = None
+    checked: bool = False  # frozen between the look at the clock and the call
+
+
+class History(RuleBasedStateMachine):
+    """One operation's life."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.senders: list[Sender] = []
+
+    @initialize(repeat=st.sampled_from([Repeat.BY_IDENTITY, Repeat.BY_IDENTITY, Repeat.LOOK_UP_FIRST, Repeat.ONCE]))
+    def begin(self, repeat: Repeat) -> None:
+        key = uuid.uuid4()
+        self.contract: Contract = replace(CONTRACT, repeat=repeat, business_key=lambda effect: f"model/{key}")
+        TIME.at = START
+        self.receiver = Receiver(self.contract, TIME)
+        self.actor = principals.system()
+        run = _run()
+        lease = leases.claim(run_id=run.pk, holder="model", seconds=3600)
+        assert lease is not None
+        self.lease = lease
+        with transaction.atomic(durable=True):
+            run = leases.hold(lease=lease)
+            self.proposal = keeping.keep_proposal(
+                run=run, installation="test", step="it", action=Action(TOOL, "1", EFFECT), contract=self.contract,
+                rests_on=[], workings={}, rationale="", proposer=run.agent,
+            )  # fmt: skip
+            version = policies.governing(tool=TOOL)
+            binding = newest_binding(run=run, proposal=self.proposal)
+            assert version is not None and binding is not None
+            self.binding = binding
+            requests.policy_decision(
+                run=run, proposal=self.proposal, version=version, verdict=Verdict(effect="allow"),
+                binding_digest=binding, valid_for=dt.timedelta(days=365), actor=self.actor,
+            )  # fmt: skip
+        self.claimer = self._process()
+
+    # ---- what the rules stand on
+
+    def _process(self) -> WorkerProcess:
+        return WorkerProcess.objects.create(host="model", boot="model", pid=1, start_ticks=uuid.uuid4().int % 2**60)
+
+    @property
+    def operation(self) -> Operation | None:
+        return Operation.objects.filter(proposal=self.proposal).first()
+
+    def _state(self) -> str:
+        found = self.operation
+        return "none" if found is None else str(found.state)
+
+    def _open(self, resend: classification.Resend) -> bool:
+        process = self._process()
+        facts = execute.Facts(
+            binding_digest=self.binding, read_at=clock.now(), fresh_for=dt.timedelta(seconds=60), variables={}
+        )
+        opened = execute.open_attempt(
+            lease=self.lease, lease_seconds=3600, proposal_id=self.proposal.pk, contract=self.contract, facts=facts,
+            sender=process, actor=self.actor, resend=resend,
+        )  # fmt: skip
+        if isinstance(opened, execute.Opened):
+            self.senders.append(Sender(process, opened.attempt))
+            return True
+        assert isinstance(opened, execute.Held), opened
+        return False
+
+    def _report(self, sender: Sender, answer: settle.Answer) -> None:
+        self.senders.remove(sender)
+        settle.record_answer(attempt_id=sender.attempt.pk, answer=answer, contract=self.contract, actor=self.actor)
+
+    def _call(self, sender: Sender) -> bool:
+        """Begin the call if there is still time, as the executing step does. Whoever was frozen in between calls late;
+        that nobody is frozen for as long as the other side keeps its keys is taken for granted."""
+        longest = sender.attempt.opened_at + self.contract.retention / 2
+        if clock.now() > (longest if sender.checked else sender.attempt.send_before):
+            self._report(sender, settle.Answer(result=Result.NOT_SENT, detail="too late"))
+            return False
+        sender.packet = self.receiver.call(identity=self.proposal.identity, wire_key=sender.attempt.wire_key)
+        return True
+
+    # ---- what may happen
+
+    @rule(seconds=st.sampled_from([1, 4, 12, 40, 3000]))
+    def time_passes(self, seconds: int) -> None:
+        TIME.tick(seconds)
+
+    @precondition(lambda self: self._state() in ("none", "authorised"))
+    @rule()
+    def send(self) -> None:
+        if (found := self.operation) is not None and found.next_attempt_at is not None:
+            TIME.at = max(TIME.at, found.next_attempt_at)
+        self._open(classification.Resend.NO)
+
+    @precondition(lambda self: any(one.packet is None for one in self.senders))
+    @rule(
+        how=st.sampled_from(["answered", "lost", "underway", "dropped", "refused", "overloaded", "not_sent", "frozen"]),
+        lag=st.sampled_from([0.0, 0.9]),
+        at_once=st.booleans(),
+    )
+    def a_sender_calls(self, how: str, lag: float, at_once: bool) -> None:
+        sender = next(one for one in self.senders if one.packet is None)
+        if how == "not_sent":
+            return self._report(sender, settle.Answer(result=Result.NOT_SENT, detail="no connection"))
+        if how == "frozen" and clock.now() <= sender.attempt.send_before:
+            sender.checked = True
+            return None
+        if not self._call(sender) or sender.packet is None:
+            return None
+        lost = settle.Answer(result=Result.AMBIGUOUS, detail="no answer")
+        sender.answer = lost
+        if how in ("refused", "overloaded", "dropped"):
+            self.receiver.drop(sender.packet)
+            result = {"refused": Result.REFUSED, "overloaded": Result.OVERLOADED}.get(how, Result.AMBIGUOUS)
+            sender.answer = settle.Answer(result=result, detail=how)
+        elif how in ("answered", "lost"):
+            found = self.receiver.deliver(sender.packet, lag=lag)
+            if how == "answered" and found is not None:
+                sender.answer = settle.Answer(result=Result.DONE, detail="made", record=found)
+        if at_once:
+            self._report(sender, sender.answer)
+        return None
+
+    @precondition(lambda self: any(one.answer is not None for one in self.senders))
+    @rule()
+    def a_sender_reports(self) -> None:
+        """At once, or after having been frozen for as long as it likes."""
+        sender = next(one for one in self.senders if one.answer is not None)
+        assert sender.answer is not None
+        self._report(sender, sender.answer)
+
+    @precondition(lambda self: self.senders)
+    @rule()
+    def a_sender_dies(self) -> None:
+        sender = self.senders.pop(0)
+        WorkerProcess.objects.filter(pk=sender.process.pk).update(ended_at=clock.now())
+
+    @precondition(lambda self: any(one.ends >= TIME.at for one in self.receiver.underway))
+    @rule(lag=st.sampled_from([0.0, 0.9]))
+    def a_late_call_arrives(self, lag: float) -> None:
+        packet = next(one for one in self.receiver.underway if one.ends >= TIME.at)
+        self.receiver.deliver(packet, lag=lag)
+
+    @precondition(lambda self: self._state() == "sending")
+    @rule()
+    def another_worker_takes_over(self) -> None:
+        found = self.operation
+        assert found is not None
+        settle.close_dead_attempt(operation_id=found.pk, claimer=self.claimer, actor=self.actor)
+
+    @precondition(lambda self: self._state() in ("unknown", "accepted"))
+    @rule(reachable=st.sampled_from([True, True, True, False]))
+    def it_is_asked(self, reachable: bool) -> None:
+        """The settling step: ask, and after absence send again or fail it, as the rules say."""
+        found = self.operation
+        assert found is not None
+        settle.close_dead_attempt(operation_id=found.pk, claimer=self.claimer, actor=self.actor)
+        asked_at = clock.now()
+        lookup = self.receiver.look_up(asked_at=asked_at, identity=found.identity) if reachable else None
+        observation = settle.record_lookup(
+            operation_id=found.pk, lookup=lookup, problem="" if reachable else "down", asked_at=asked_at,
+            contract=self.contract, actor=self.actor,
+        )  # fmt: skip
+        found.refresh_from_db()
+        if observation.finding == "absent" and found.state == S.UNKNOWN:
+            run = Run.objects.get(pk=self.lease.run_id)
+            step = Step(lease=self.lease, run=run, workflow=None, actor=self.actor)  # type: ignore[arg-type]
+            settling._after_absence(step, self.proposal, found, self, observation)  # type: ignore[arg-type]
+
+    @precondition(lambda self: self._state() == "sending" and any(one.packet is None for one in self.senders))
+    @rule()
+    def it_is_accepted_for_later(self) -> None:
+        """No connector answers so yet; the machine has the edge, and what follows must hold for it too."""
+        sender = next(one for one in self.senders if one.packet is None)
+        if not self._call(sender):
+            return
+        with transaction.atomic(durable=True):
+            found = self.operation
+            assert found is not None
+            run, operation = moves.lock(operation_id=found.pk)
+            moves.move(run=run, operation=operation, to=S.ACCEPTED, actor=self.actor, why="taken on")
+        sender.answer = settle.Answer(result=Result.AMBIGUOUS, detail="taken on")
+
+    @precondition(lambda self: self._state() == "authorised")
+    @rule()
+    def it_is_given_up(self) -> None:
+        with transaction.atomic(durable=True):
+            found = self.operation
+            assert found is not None
+            run, operation = moves.lock(operation_id=found.pk)
+            moves.move(run=run, operation=operation, to=S.ABANDONED, actor=self.actor, why="given up")
+
+    @rule()
+    def an_event_arrives(self) -> None:
+        thing = {"metadata": {"operation_identity": self.proposal.identity}}
+        payload = {"data": {"object": thing}}
+        external_events.receive(
+            source="billing", event_id=uuid.uuid4().hex, kind="credit_note.created", payload=payload
+        )
+        before = self._state()
+        process_events(limit=5)
+        assert self._state() == before, "an event settles nothing"
+
+    @precondition(lambda self: self._state() in ("unknown", "accepted"))
+    @rule()
+    def a_person_settles_it(self) -> None:
+        """Truthfully, as far as they can see: they say what the other side's own pages show at this moment."""
+        found = self.operation
+        assert found is not None
+        case = Case.objects.filter(operation=found).exclude(state="resolved").first()
+        if case is None:
+            case = Case.objects.create(operation=found, kind=Case.Kind.NOT_CONFIRMED, why="for a person")
+        assert cases.claim(case_number=case.pk, principal=self.actor).ok
+        made = [one.reference for one in self.receiver.effects]
+        if not made and self.receiver.may_still_arrive():
+            return  # somebody who knows the other side waits as well
+        told = cases.settle(
+            case_number=case.pk, principal=self.actor, verdict="happened" if made else "did_not", evidence="looked",
+            reference=made[0] if made else "",
+        )  # fmt: skip
+        assert told.code in ("ok", "sender_may_wake")
+
+    # ---- what must hold, whatever happens
+
+    @invariant()
+    def check(self) -> None:
+        if not hasattr(self, "lease"):
+            return
+        state = self._state()
+        assert len(self.receiver.effects) <= 1, "two effects of one operation"
+        none_can_come = not self.receiver.may_still_arrive() and not any(
+            one.packet is None and (one.checked or TIME.at <= one.attempt.send_before) for one in self.senders
+        )
+        if state in ("succeeded",):
+            assert len(self.receiver.effects) == 1, "a success without an effect"
+            found = self.operation
+            assert found is not None and found.external_reference == self.receiver.effects[0].reference
+        if state in ("failed", "abandoned", "none"):
+            assert not self.receiver.effects, f"{state}, and yet there is an effect"
+            assert none_can_come, f"{state}, and yet one may come"
+        if state == "authorised":
+            assert not self.receiver.effects, "waiting for another try, and yet there is an effect"
+
+    def teardown(self) -> None:
+        if hasattr(self, "lease"):
+            try:
+                self.check()
+                self._let_it_end()
+            finally:
+                stream = f"run:{self.lease.run_id}"
+                for event in Event.objects.filter(stream=stream, kind="operation.state"):
+                    SEEN_EDGES.add((event.data["source"], event.data["target"]))
+
+    def _let_it_end(self) -> None:
+        """Time passes, frozen senders report, everybody asks: then the truth is known, and it is the receiver's."""
+        for _ in range(40):
+            if self._state() in ("none", "succeeded", "failed", "abandoned"):
+                break
+            if self._state() == "authorised":
+                self.it_is_given_up()
+                break
+            TIME.tick(45)
+            for sender in list(self.senders):
+                if sender.checked and sender.packet is None:
+                    self.senders.remove(sender)
+                    WorkerProcess.objects.filter(pk=sender.process.pk).update(ended_at=clock.now())
+                elif sender.packet is None:
+                    self._report(sender, settle.Answer(result=Result.NOT_SENT, detail="too late"))
+                else:
+                    assert sender.answer is not None
+                    self._report(sender, sender.answer)
+            if self._state() == "sending":
+                self.another_worker_takes_over()
+            if self._state() in ("unknown", "accepted"):
+                self.it_is_asked(True)
+            if self._state() == "accepted":
+                self.a_person_settles_it()
+        assert self._state() in ("none", "succeeded", "failed", "abandoned"), "it never became known"
+        self.check()
