@@ -129,24 +129,16 @@ _SHOWS: dict[str, Callable[[HttpRequest, Run], dict[str, Any]]] = {
 }
 
 
-def _counts(run: Run) -> dict[str, int]:
-    return {
-        "evidence": Evidence.objects.filter(run=run).count(),
-        "approvals": ApprovalRequest.objects.filter(run=run).count(),
-        "operations": Operation.objects.filter(run=run).count(),
-        "audit": run.event_seq,
-    }
-
-
 def _page(
     request: HttpRequest, run: Run, *, tab: str, form: CancelForm, dialog: bool, status: int = 200
 ) -> HttpResponse:
-    counts = _counts(run)
+    counts = live.counts(run=run)
     context = {
         **live.head(run=run),
         **_SHOWS[tab](request, run),
         "section": "runs",
         "tab": tab,
+        "counts": counts,
         "tabs": [(key, word, counts.get(key)) for key, word in TABS],
         "form": form,
         "dialog": dialog,

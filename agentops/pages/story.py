@@ -279,6 +279,11 @@ _TOLD: dict[str, Callable[[Data], Said]] = {
     "request.vote": _voted,
     "request.refused": _not_counted,
     **{f"request.{state}": _request_ended(state) for state in ENDED},
+    "request.spent": lambda data: Said(icon="check", lead="Approval used", text="for this operation", tone="green"),
+    "decision.policy": lambda data: Said(icon="settings", lead="Automatic", text="decided by policy alone"),
+    "event.received": lambda data: Said(
+        icon="zap", lead="Their event came", text="it is looked up, not believed", inner=True
+    ),
     "operation.created": _operation,
     "operation.state": _operation_moved,
     "attempt.opened": _attempt,

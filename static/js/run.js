@@ -66,6 +66,7 @@ function mark() {
 
 function fresh() {
   heard = Date.now();
+  if (sync()?.dataset.stopping === "yes") document.querySelector('[data-opens="cancel"]')?.setAttribute("hidden", "");
   tidy();
   mark();
   if (focusId && document.activeElement === document.body) document.getElementById(focusId)?.focus();

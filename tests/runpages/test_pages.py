@@ -114,7 +114,7 @@ def test_where_a_run_stands_is_said_in_words(db: str, signed_in: Maker) -> None:
     assert "Failed" not in page
     waiting, _, _ = scenes.asked(AGO)
     page = html(client.get(f"/runs/{waiting.run.pk}/"))
-    assert "An answer from manager" in page and "no operation has been started" in page
+    assert "An answer from support managers" in page and "no operation has been started" in page
     done, _ = scenes.completed(AGO)
     page = html(client.get(f"/runs/{done.run.pk}/"))
     assert "CR-5520" in page and "Cancel…" not in page
