@@ -129,15 +129,6 @@ _SHOWS: dict[str, Callable[[HttpRequest, Run], dict[str, Any]]] = {
 }
 
 
-def _counts(run: Run) -> dict[str, int]:
-    return {
-        "evidence": Evidence.objects.filter(run=run).count(),
-        "approvals": ApprovalRequest.objects.filter(run=run).count(),
-        "operations": Operation.objects.filter(run=run).count(),
-        "audit": run.event_seq,
-    }
-
-
 def _acts(request: HttpRequest, run: Run) -> list[Act]:
     """What this person can do to the run as it stands."""
     if run.is_over or run.cancel_requested_at or not request.user.has_perm("runs.operate_run"):
@@ -148,12 +139,13 @@ def _acts(request: HttpRequest, run: Run) -> list[Act]:
 def _page(
     request: HttpRequest, run: Run, *, tab: str, form: ReasonForm, dialog: str, status: int = 200
 ) -> HttpResponse:
-    counts = _counts(run)
+    counts = live.counts(run=run)
     context = {
         **live.head(run=run),
         **_SHOWS[tab](request, run),
         "section": "runs",
         "tab": tab,
+        "counts": counts,
         "tabs": [(key, word, counts.get(key)) for key, word in TABS],
         "form": form,
         "dialog": dialog,
