@@ -22,7 +22,7 @@ from reconciliation.services import processes
 from runs import clock, faultpoints, leases, record, retry
 from runs.models import Run
 from runs.models.run import RunState
-from runs.services import principals, signals
+from runs.services import principals, signalling
 from runs.services.operate import PAUSED
 
 log = logging.getLogger(__name__)
@@ -121,8 +121,8 @@ def _park_for_person(lease: leases.Lease) -> Next:
         run = leases.hold(lease=lease, seconds=settings.LEASE_SECONDS)
         if run.cancel_requested_at is not None or run.state != RunState.NEEDS_PERSON:
             return Next.GO_ON
-        if run.person_code == Reason.DOCUMENT_NEEDED and signals.use(
-            run=run, kind=signals.DOCUMENT, to=RunState.GATHERING, actor=principals.system()
+        if run.person_code == Reason.DOCUMENT_NEEDED and signalling.use(
+            run=run, kind=signalling.DOCUMENT, to=RunState.GATHERING, actor=principals.system()
         ):
             return Next.GO_ON
         return park(run, until=None, waits_for=run.waits_for)

@@ -21,7 +21,7 @@ from agentops.starting import BadInput, start_workflow
 from agentops.workflows.registry import UnknownWorkflow
 from reconciliation.models import Operation
 from runs.models import Principal, Run
-from runs.services import external_events, signals, tokens
+from runs.services import external_events, signalling, tokens
 from runs.services.runs import StartConflict
 from runs.texts import storable
 
@@ -199,7 +199,7 @@ def send_signal(
     sender: Principal = request.auth  # type: ignore[attr-defined]  # ninja sets it
     if not Run.objects.filter(pk=run_id, initiator=sender).exists():
         return Status(404, _problem("not_found", "this integration has started no such run", []))
-    sent = signals.send(run_id=run_id, key=idempotency_key, kind=body.kind, payload=body.payload, sender=sender)
+    sent = signalling.send(run_id=run_id, key=idempotency_key, kind=body.kind, payload=body.payload, sender=sender)
     if sent.code == "differs":
         detail = "parameters differ: this key was used before with another signal; nothing was stored"
         return Status(422, _problem("parameters_differ", detail, _fault("Idempotency-Key", detail)))

@@ -22,7 +22,7 @@ from reconciliation.models.operation import OperationState
 from runs import clock, faultpoints, leases, transitions
 from runs.models import Principal, Run
 from runs.models.run import RunState
-from runs.services import signals
+from runs.services import signalling
 
 MAX_OUT_OF_DATE = 3
 MAX_REFUSED = 3
@@ -98,7 +98,7 @@ def hand_over(run: Run, *, code: str, reason: str, actor: Principal) -> Next:
         person_reason=reason,
         waits_for="a person to go on",
         # what was asked for may have come before it was waited for; then the run looks at once
-        wake_at=clock.now() if signals.waiting(run=run, kind=signals.DOCUMENT) else None,
+        wake_at=clock.now() if signalling.waiting(run=run, kind=signalling.DOCUMENT) else None,
     )
     return Next.PARK
 

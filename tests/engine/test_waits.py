@@ -5,13 +5,13 @@ import pytest
 from agentops import engine
 from reconciliation.models import Operation
 from runs.models import Run, Signal
-from runs.services import operate, principals, signals
+from runs.services import operate, principals, signalling
 from tests.engine.conftest import World
 
 
 def told(world: World, run: Run, key: str = "doc-1", **payload: str) -> str:
-    return signals.send(
-        run_id=run.pk, key=key, kind=signals.DOCUMENT, payload=payload, sender=run.initiator
+    return signalling.send(
+        run_id=run.pk, key=key, kind=signalling.DOCUMENT, payload=payload, sender=run.initiator
     ).code  # fmt: skip
 
 
