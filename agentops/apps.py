@@ -1,7 +1,7 @@
 from importlib import import_module
 from typing import Any
 
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
 from django.db.models.signals import post_migrate
 
 
@@ -19,4 +19,5 @@ class Config(AppConfig):
         """The checks register themselves."""
         import_module("agentops.checks")
         import_module("agentops.checks_live")
-        post_migrate.connect(make_groups, sender=self)  # this app is migrated last, so every permission is there
+        # the last app with models: by then every permission is there
+        post_migrate.connect(make_groups, sender=apps.get_app_config("reconciliation"))
