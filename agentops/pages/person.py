@@ -28,6 +28,8 @@ CODE_WORDS = {
     "expired": "Nobody answered in time",
     "out_of_date": "The facts kept changing",
     "crashes": "The work kept breaking off",
+    "recorded_twice": "It was done twice",
+    "settled_absent": "An admin settled that it did not happen",
     "model_refused": "The agent's answers were refused",
 }
 

@@ -14,7 +14,7 @@ from approvals.queries import newest_binding
 from reconciliation import moves
 from reconciliation.classification import Resend, Result
 from reconciliation.models import Operation
-from reconciliation.models.operation import OperationState
+from reconciliation.models.operation import SETTLED_ABSENT, OperationState
 from reconciliation.services import execute, processes, settle
 from reconciliation.services.settle import Answer
 from runs import clock, faultpoints, keeping, transitions
@@ -40,7 +40,7 @@ def carry_out(step: Step) -> Next:
         processes.record_ended()
         settle.close_dead_attempt(operation_id=operation.pk, claimer=processes.current(), actor=step.actor)
         return Next.GO_ON
-    if operation.state in (S.UNKNOWN, S.ACCEPTED):
+    if operation.is_unconfirmed:
         return _lose_track(step, operation)
     if operation.state == S.SUCCEEDED:
         return _after_success(step, operation)
@@ -208,7 +208,14 @@ def _after_success(step: Step, operation: Operation) -> Next:
     with committing(step.lease, "run.advanced") as run:
         run.times_out_of_date = 0
         run.save(update_fields=["times_out_of_date"])
-        if (operation.actual or {}).get("actual_minor"):
+        if other := operation.other_reference:
+            reason = (
+                f"{operation.system} has it twice: {operation.external_reference} counts, and {other} has to be "
+                f"reversed in {operation.system} itself"
+            )
+            hand_over(run, code="recorded_twice", reason=reason, actor=step.actor)
+            return Next.PARK
+        if operation.as_settled("actual_minor"):
             reason = f"{operation.external_reference} was recorded with other values than were sent"
             hand_over(run, code="recorded_differently", reason=reason, actor=step.actor)
             return Next.PARK
@@ -223,6 +230,10 @@ def _after_failure(step: Step, operation: Operation) -> Next:
         if operation.failure_code == GAVE_UP:
             reason = f"given up after {operation.attempts_made} attempts: {operation.failure}"
             hand_over(run, code=GAVE_UP, reason=reason, actor=step.actor)
+            return Next.PARK
+        if operation.failure_code == SETTLED_ABSENT:
+            reason = f"an admin settled that it did not happen: {operation.failure}"
+            hand_over(run, code=SETTLED_ABSENT, reason=reason, actor=step.actor)
             return Next.PARK
         reason = f"{operation.system} refused: {operation.failure}; nothing was done"
         hand_over(run, code="refused_by_system", reason=reason, actor=step.actor)
