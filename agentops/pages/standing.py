@@ -13,6 +13,7 @@ from reconciliation.models.operation import IN_FLIGHT, OperationState
 from reconciliation.queries import disputes
 from runs.models import Run
 from runs.models.run import RunState
+from runs.services.operate import PAUSED
 
 S = RunState
 DONE = (OperationState.SUCCEEDED, OperationState.COMPENSATED)
@@ -69,6 +70,8 @@ def stand(*, run: Run) -> Standing:
 def _waits(*, run: Run, request: ApprovalRequest | None) -> str:
     if run.is_over:
         return ""
+    if run.paused_at is not None and run.waits_for == PAUSED:
+        return PAUSED
     if run.state == S.AWAITING_APPROVAL and request is not None:
         if request.state == RequestState.APPROVED:
             return "Approved, waiting to run"
