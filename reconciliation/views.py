@@ -98,6 +98,7 @@ def _page(
     senders = list({one.sender_id: one.sender for one in operation.attempts.all() if one.may_wake}.values())
     theirs = standing_references(observations=observations)
     closed = _closed_choices(case, senders, theirs)
+    problem = problem or _no_choice(form, closed, operation)
     fields = {one.key: [form[name] for name in form.fields if name.endswith(f"_{one.key}")] for one in words.CHOICES}
     context: dict[str, Any] = {
         "section": "cases",
@@ -130,6 +131,15 @@ def _page(
         "desk": queries.desk(),
     }
     return render(request, "reconciliation/case.html", context, status=status)
+
+
+def _no_choice(form: VerdictForm, closed: dict[str, str], operation: Operation) -> str:
+    """Why the verdict in the form cannot be given at all; its own fields, with what is wrong in them, are not shown."""
+    chosen = form["verdict"].value() if form.is_bound else ""
+    if chosen in words.KEYS and (chosen in words.AFTERWARDS) != operation.is_settled:
+        code = "not_unknown" if operation.is_settled else "not_settled"
+        return words.refusal(code=code, detail={"state": operation.get_state_display().lower()})
+    return closed.get(str(chosen), "")
 
 
 def _gone_form(typed: GoneForm | None, process: str) -> GoneForm:

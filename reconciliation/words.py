@@ -56,6 +56,7 @@ CHOICES = (
 )
 # of a case whose operation is settled there is nothing to decide, only to note
 AFTERWARDS = ("noted",)
+KEYS = frozenset(one.key for one in CHOICES)
 
 _SAID = {
     "by_probe": "{system} was asked just before, and its answer settled this case: {evidence}. Your verdict was not "

@@ -86,7 +86,9 @@ def _late(*, run: Run, operation: Operation, found: Record, what: str, actor: Pr
     """Something about an operation that is settled otherwise: a person has to see it."""
     if found.void or found.reference in (operation.external_reference, operation.other_reference):
         return
-    state = f"{operation.get_state_display().lower()} {operation.external_reference or ''}".rstrip()
+    state = operation.get_state_display().lower()
+    if operation.external_reference:
+        state += f" as {operation.external_reference}"
     why = f"{what} names {found.reference}, but the operation is {state}"
     open_case(run=run, operation=operation, kind=Case.Kind.DIFFERENT, why=why, actor=actor)
 
