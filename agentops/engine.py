@@ -18,6 +18,7 @@ from agentops.steps.base import Next, Step, hand_over, park
 from agentops.workflows.registry import UnknownWorkflow, workflow
 from reconciliation.case_opening import open_case
 from reconciliation.models import Case, Operation
+from reconciliation.models.operation import IN_FLIGHT
 from reconciliation.services import processes
 from runs import clock, faultpoints, leases, record, retry
 from runs.models import Run
@@ -108,7 +109,7 @@ def _open_case(lease: leases.Lease, reason: str) -> Next | None:
     """While an operation is not settled its run stays with it: an admin is told, and it is tried again slowly."""
     with transaction.atomic(durable=True):
         run = leases.hold(lease=lease, seconds=settings.LEASE_SECONDS)
-        operation = Operation.objects.filter(run=run, state__in=["sending", "unknown", "accepted"]).first()
+        operation = Operation.objects.filter(run=run, state__in=IN_FLIGHT).first()
         if operation is None:
             return None
         actor = principals.system()

@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 def process_events(*, limit: int) -> int:
-    """Work off what was received, oldest first; one durable transaction an event."""
+    """Work off what was received, oldest first; a durable transaction for each event, or for each run it concerns."""
     waiting = ExternalEvent.objects.filter(processed_at__isnull=True).order_by("received_at")
     ids = list(waiting.values_list("pk", flat=True)[:limit])
     for pk in ids:
@@ -34,23 +34,22 @@ def process_events(*, limit: int) -> int:
 
 
 def _set_aside(pk: Any, result: str) -> None:
-    """Keep the event, with the failure as its result, out of the way of the rest."""
+    """Keep the event, with what came of it, out of the way of the rest."""
     with transaction.atomic(durable=True):
-        ExternalEvent.objects.filter(pk=pk, processed_at=None).update(processed_at=clock.now(), result=result)
+        ExternalEvent.objects.filter(pk=pk, processed_at=None).update(processed_at=clock.now(), result=result[:200])
 
 
 def _process(pk: Any) -> None:
+    event = ExternalEvent.objects.filter(pk=pk, processed_at=None).first()
+    if event is not None and event.kind.startswith("invoice."):
+        _set_aside(pk, _about_invoice(_object(event.payload)))
+        return
     with transaction.atomic(durable=True):
         event = ExternalEvent.objects.select_for_update(skip_locked=True).filter(pk=pk, processed_at=None).first()
         if event is None:
             return
         thing = _object(event.payload)
-        if event.kind.startswith("credit_note."):
-            result = _about_credit(thing)
-        elif event.kind.startswith("invoice."):
-            result = _about_invoice(thing)
-        else:
-            result = "of no concern here"
+        result = _about_credit(thing) if event.kind.startswith("credit_note.") else "of no concern here"
         event.processed_at, event.result = clock.now(), result[:200]
         event.save(update_fields=["processed_at", "result"])
 
@@ -73,7 +72,7 @@ def _about_credit(thing: dict[str, Any]) -> str:
     record.append(
         run=run, kind="event.received", actor=principals.system(), operation=str(operation.pk), about="credit note"
     )
-    if operation.state not in ("unknown", "accepted"):
+    if not operation.is_unconfirmed:
         return f"the operation is {operation.state}"
     operation.next_probe_at = clock.now()
     operation.save(update_fields=["next_probe_at"])
@@ -82,11 +81,13 @@ def _about_credit(thing: dict[str, Any]) -> str:
 
 
 def _about_invoice(thing: dict[str, Any]) -> str:
+    """One run a transaction, so that no two are ever locked at once; done again after a crash it does the same."""
     customer = thing.get("customer")
     if not isinstance(customer, str):
         return "names no customer"
     asking = ApprovalRequest.objects.filter(state="open", proposal__effect__customer=customer)
     run_ids = sorted(asking.values_list("run_id", flat=True))
     for run_id in run_ids:
-        transitions.want_facts(run=Run.objects.select_for_update(of=("self",)).get(pk=run_id))
+        with transaction.atomic(durable=True):
+            transitions.want_facts(run=Run.objects.select_for_update(of=("self",)).get(pk=run_id))
     return f"{len(run_ids)} request(s) look at their facts again"

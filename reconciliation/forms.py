@@ -13,6 +13,7 @@ EVIDENCE_LABELS = {
     "differently": "What is different, and how do you know?",
     "did_not": "The proof that it did not happen",
     "twice": "How do you know, and which is which?",
+    "noted": "What is true, and what was done about it where?",
 }
 REFERENCE_LABELS = {"happened": "Their reference", "differently": "Their reference", "twice": "The one that counts"}
 
@@ -74,3 +75,19 @@ class VerdictForm(forms.Form):
             "actual_minor": data.get("actual_minor"),
             "other_reference": data.get("other_reference_twice", "") if chosen == "twice" else "",
         }
+
+
+class GoneForm(forms.Form):
+    """A person's word that a process can never act again."""
+
+    evidence = forms.CharField(
+        label="How do you know that it can never run again?",
+        max_length=4000,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        error_messages={"required": "Say how you know: it stays in the record."},
+    )
+
+    def __init__(self, data: Any = None, *, process: str) -> None:
+        super().__init__(data, auto_id=f"id_gone_{process}_%s")
+        self.process = process
+        self.fields["evidence"].widget.attrs["form"] = f"gone-{process}"  # it stands inside the verdicts' form

@@ -1,6 +1,6 @@
 """Moving an operation: the machine's edge, the row, its reservations and the record, under the run's row lock."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from approvals.models import Allowance
@@ -65,7 +65,21 @@ def move(*, run: Run, operation: Operation, to: OperationState, actor: Principal
 def _lock_allowances(*, operation: Operation) -> None:
     """Before the operation's row changes: a sender that holds a total may be waiting for this very business key."""
     keys = Reservation.objects.filter(operation=operation, state="reserved").values_list("allowance_id", flat=True)
-    list(Allowance.objects.select_for_update().filter(pk__in=list(keys)).order_by("key"))
+    lock_allowances(keys=keys)
+
+
+def lock_allowances(*, keys: Iterable[str], missing: Mapping[str, Allowance] | None = None) -> dict[str, Allowance]:
+    """Lock totals until the transaction ends, making those of `missing` that are not there yet.
+
+    Runs share totals, so everybody locks them here and in this one order: Python's, one statement each. (The database
+    would sort by its collation, and one statement for all promises no order.)
+    """
+    locked: dict[str, Allowance] = {}
+    for key in sorted(set(keys)):
+        if missing is not None and key in missing:
+            Allowance.objects.bulk_create([missing[key]], ignore_conflicts=True)
+        locked[key] = Allowance.objects.select_for_update().get(pk=key)
+    return locked
 
 
 def close_reservations(*, operation: Operation, settled: bool) -> None:
@@ -74,7 +88,7 @@ def close_reservations(*, operation: Operation, settled: bool) -> None:
     What was recorded at another amount is spent at that amount, and goes over the limit visibly if it must: the
     truth is booked even where it should not have happened.
     """
-    actual = (operation.actual or {}).get("actual_minor")
+    actual = operation.as_settled("actual_minor")
     for one in Reservation.objects.filter(operation=operation, state="reserved").select_related("allowance"):
         total = one.allowance
         total.reserved_minor -= one.amount_minor

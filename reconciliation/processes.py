@@ -28,6 +28,12 @@ def boot() -> str:
         return f"unknown {socket.gethostname()}"
 
 
+def kernel_of(name: str) -> str:
+    """The kernel's boot id in what `boot` says; empty where it is not known."""
+    kernel = name.partition(" ")[0]
+    return "" if kernel == "unknown" else kernel
+
+
 def _stat(pid: int) -> tuple[str, int] | None:
     """(state letter, start ticks) of a live or zombie process; None when there is none. See proc(5)."""
     try:
@@ -43,9 +49,20 @@ def this_process() -> ProcessName:
     return ProcessName(socket.gethostname(), boot(), os.getpid(), stat[1] if stat else 0)
 
 
+def is_running(name: ProcessName) -> bool:
+    """True only with proof: the same kernel and namespace, and that very process is there and no corpse."""
+    if name.boot != boot() or not kernel_of(name.boot) or not name.start_ticks:
+        return False
+    try:
+        stat = _stat(name.pid)
+    except PermissionError:
+        return False
+    return stat is not None and stat[1] == name.start_ticks and stat[0] not in "ZX"
+
+
 def has_ended(name: ProcessName) -> bool:
     """True only with proof: the same kernel and namespace, and that process is gone or a corpse."""
-    if name.boot != boot() or name.boot.startswith("unknown") or not name.start_ticks:
+    if name.boot != boot() or not kernel_of(name.boot) or not name.start_ticks:
         return False
     try:
         stat = _stat(name.pid)

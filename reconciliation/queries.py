@@ -4,14 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
 from reconciliation.models import Case, Observation, Operation
 from reconciliation.models.case import CaseState
-from reconciliation.models.operation import OperationState
+from reconciliation.models.operation import SETTLED, UNCONFIRMED
 from runs.money import Money
 
-UNSURE = (OperationState.UNKNOWN, OperationState.ACCEPTED)
 QUEUE_LIMIT = 200
 
 
@@ -24,8 +23,8 @@ class Desk:
 
     @property
     def at_risk(self) -> list[Money]:
-        """One sum for each currency, the operations of a case counted once."""
-        unsure = {case.operation.pk: case.operation for case in self.cases if case.operation.state in UNSURE}
+        """One sum for each currency: operations that are not confirmed or in dispute, each counted once."""
+        unsure = {case.operation.pk: case.operation for case in self.cases}
         unsure |= {operation.pk: operation for operation in self.asking}
         sums: dict[str, int] = {}
         for operation in unsure.values():
@@ -49,9 +48,26 @@ def desk(*, sort: str = "age") -> Desk:
     (`amount`)."""
     order = ("operation__currency", "-operation__amount_minor", "opened_at") if sort == "amount" else ("opened_at",)
     cases = list(open_cases().order_by(*order, "number")[:QUEUE_LIMIT])
-    asking = Operation.objects.filter(state__in=UNSURE).exclude(cases__state__in=[CaseState.OPEN, CaseState.CLAIMED])
+    asking = Operation.objects.filter(state__in=UNCONFIRMED).exclude(
+        cases__state__in=[CaseState.OPEN, CaseState.CLAIMED]
+    )
     asking = asking.annotate(**_last_probe("pk")).select_related("run").order_by("unknown_since", "created_at")
     return Desk(cases=cases, asking=list(asking[:QUEUE_LIMIT]))
+
+
+def disputes() -> QuerySet[Case]:
+    """Cases about operations that are settled, and not as the other side shows them: open, or noted and put right
+    outside. Until a correction is booked our record alone does not tell the truth about these."""
+    standing = ~Q(state=CaseState.RESOLVED) | Q(verdict=Case.Verdict.NOTED)
+    return Case.objects.filter(standing, operation__state__in=SETTLED).select_related("operation", "resolved_by")
+
+
+def dispute_about(*, operation: Operation) -> Case | None:
+    """The same of one operation, from its cases as they were prefetched."""
+    if not operation.is_settled:
+        return None
+    standing = (one for one in operation.cases.all() if one.state != CaseState.RESOLVED or one.verdict == "noted")
+    return next(standing, None)
 
 
 def settled_counts(*, since: Any) -> dict[str, int]:

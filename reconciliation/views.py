@@ -12,15 +12,19 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
 from reconciliation import comparison, queries, words
-from reconciliation.forms import VerdictForm
-from reconciliation.models import Attempt, Case, Observation, Operation
+from reconciliation.attempts import standing_references
+from reconciliation.forms import GoneForm, VerdictForm
+from reconciliation.models import Attempt, Case, Observation, Operation, WorkerProcess
 from reconciliation.models.case import CaseState
-from reconciliation.services import cases
+from reconciliation.services import cases, probe
 from reconciliation.services.cases import CLAIM_LAPSES, CaseResult
 from runs import clock
 from runs.access import needs, refused, someone_else, user_of
 from runs.models import Principal
+from runs.money import Money
 from runs.services import principals
+from runs.tools.base import Contract
+from runs.tools.registry import UnknownTool, tool
 
 OTHER_LOGIN = "This page was opened under another login, so nothing was recorded."
 
@@ -61,12 +65,13 @@ def _holder(case: Case, principal: Principal | None, now: dt.datetime) -> str:
     return "nobody" if now - case.claimed_at >= CLAIM_LAPSES else "other"
 
 
-def _closed_choices(case: Case) -> dict[str, str]:
+def _closed_choices(case: Case, senders: list[WorkerProcess], theirs: list[str]) -> dict[str, str]:
     """Verdicts that cannot be given now, with the reason shown beside them."""
     closed: dict[str, str] = {}
-    attempts = case.operation.attempts.all()
-    if any(one.closed_at is None and one.sender.ended_at is None for one in attempts):
+    if senders:
         closed["did_not"] = "Not while a sender may still wake: its silence proves nothing yet."
+    elif theirs:
+        closed["did_not"] = f"Not while {case.operation.system} shows {', '.join(theirs)} under our identity."
     if not case.operation.amount_minor:
         closed["differently"] = (
             "Nothing here has an amount; settle it as happened and say in the evidence what differs."
@@ -74,7 +79,15 @@ def _closed_choices(case: Case) -> dict[str, str]:
     return closed
 
 
-def _page(request: HttpRequest, case: Case, form: VerdictForm, *, problem: str = "", status: int = 200) -> HttpResponse:
+def _page(
+    request: HttpRequest,
+    case: Case,
+    form: VerdictForm,
+    *,
+    gone: GoneForm | None = None,
+    problem: str = "",
+    status: int = 200,
+) -> HttpResponse:
     now, operation = clock.now(), case.operation
     observations = list(operation.observations.all())
     newest = queries.newest_found(observations)
@@ -82,7 +95,11 @@ def _page(request: HttpRequest, case: Case, form: VerdictForm, *, problem: str =
         effect=operation.effect, identity=operation.identity, observed=newest.raw if newest else {}
     )
     principal = Principal.objects.filter(user=user_of(request)).first()
-    closed = _closed_choices(case)
+    senders = list({one.sender_id: one.sender for one in operation.attempts.all() if one.may_wake}.values())
+    theirs = standing_references(observations=observations)
+    closed = _closed_choices(case, senders, theirs)
+    problem = problem or _no_choice(form, closed, operation)
+    fields = {one.key: [form[name] for name in form.fields if name.endswith(f"_{one.key}")] for one in words.CHOICES}
     context: dict[str, Any] = {
         "section": "cases",
         "now": now,
@@ -97,19 +114,50 @@ def _page(request: HttpRequest, case: Case, form: VerdictForm, *, problem: str =
         "asked": queries.newest_lookup(observations),
         "sent": comparison.sent_only(effect=operation.effect, identity=operation.identity),
         "form": form,
-        "choices": [(one, closed.get(one.key, ""), _fields(form, one.key)) for one in words.CHOICES],
+        "choices": [
+            (one, closed.get(one.key, ""), fields[one.key])
+            for one in words.CHOICES
+            if (one.key in words.AFTERWARDS) == operation.is_settled
+        ],
+        "senders": [(one, _gone_form(gone, str(one.pk))) for one in senders],
+        "stands": _stands(operation, theirs) if operation.is_settled else "",
         "problem": problem,
         "holder": _holder(case, principal, now),
         "lapses": case.claimed_at + CLAIM_LAPSES if case.claimed_at else None,
         "may_settle": request.user.has_perm("reconciliation.settle_case"),
-        "unsure": operation.state in queries.UNSURE,
+        "other": operation.other_reference,
+        "unsure": operation.is_unconfirmed,
+        "to_judge": operation.is_unconfirmed or operation.is_settled,
         "desk": queries.desk(),
     }
     return render(request, "reconciliation/case.html", context, status=status)
 
 
-def _fields(form: VerdictForm, key: str) -> list[Any]:
-    return [form[name] for name in form.fields if name.endswith(f"_{key}")]
+def _no_choice(form: VerdictForm, closed: dict[str, str], operation: Operation) -> str:
+    """Why the verdict in the form cannot be given at all; its own fields, with what is wrong in them, are not shown."""
+    chosen = form["verdict"].value() if form.is_bound else ""
+    if chosen in words.KEYS and (chosen in words.AFTERWARDS) != operation.is_settled:
+        code = "not_unknown" if operation.is_settled else "not_settled"
+        return words.refusal(code=code, detail={"state": operation.get_state_display().lower()})
+    return closed.get(str(chosen), "")
+
+
+def _gone_form(typed: GoneForm | None, process: str) -> GoneForm:
+    return typed if typed is not None and typed.process == process else GoneForm(process=process)
+
+
+def _stands(operation: Operation, theirs: list[str]) -> str:
+    """What our record and the other side say of a settled operation."""
+    known = (operation.external_reference, operation.other_reference)
+    amount = Money(operation.amount_minor, operation.currency) if operation.amount_minor else ""
+    return words.stands(
+        state=operation.state,
+        system=operation.system,
+        reference=operation.external_reference or "",
+        failure=operation.failure,
+        theirs=[one for one in theirs if one not in known],
+        amount=str(amount),
+    )
 
 
 @require_GET
@@ -151,7 +199,7 @@ def case_release(request: HttpRequest, number: int) -> HttpResponse:
 @require_POST
 @needs("reconciliation.settle_case")
 def case_settle(request: HttpRequest, number: int) -> HttpResponse:
-    """Record the verdict. What was typed stays on the page until it has been accepted."""
+    """Ask the other side, then record the verdict. What was typed stays on the page until it has been accepted."""
     if someone_else(request):
         return refused(request, reason=OTHER_LOGIN)
     case = _found(number)
@@ -163,7 +211,8 @@ def case_settle(request: HttpRequest, number: int) -> HttpResponse:
         asked = cases.probe_now(operation_id=case.operation_id, principal=principal)
         _say(request, asked, done="The other side is asked now. Nothing else is sent; the case stays open.")
         return redirect("case", case.pk)
-    result = cases.settle(case_number=case.pk, principal=principal, **form.settling())
+    contract = _ask_first(case, principal)
+    result = cases.settle(case_number=case.pk, principal=principal, contract=contract, **form.settling())
     if result.ok:
         messages.success(request, f"{case.label} is settled. Nothing was sent; the run takes note of it.")
         return redirect("case", case.pk)
@@ -171,6 +220,43 @@ def case_settle(request: HttpRequest, number: int) -> HttpResponse:
     field = f"{words.FIELDS.get(result.code, '')}_{form.cleaned_data['verdict']}"
     form.add_error(field if field in form.fields else None, problem)
     return _page(request, _found(number), form, problem=problem, status=409)
+
+
+def _ask_first(case: Case, principal: Principal) -> Contract | None:
+    """Have the other side's latest word before a person's is taken, outside any transaction and within the tool's time
+    limits. Whoever does not have the case is refused anyway, so nobody is asked for them. The tool's contract, or None
+    when there is no such tool any more."""
+    operation = case.operation
+    try:
+        connector = tool(operation.tool)
+    except UnknownTool:
+        return None
+    if _holder(case, principal, clock.now()) == "me":
+        probe.ask(operation=operation, connector=connector, actor=principal)
+    return connector.contract
+
+
+@require_POST
+@needs("reconciliation.settle_case")
+def case_gone(request: HttpRequest, number: int, process_id: uuid.UUID) -> HttpResponse:
+    """Record that a process which may still send is gone for good."""
+    if someone_else(request):
+        return refused(request, reason=OTHER_LOGIN)
+    case = _found(number)
+    form, verdict = GoneForm(request.POST, process=str(process_id)), VerdictForm(currency=case.operation.currency)
+    if not form.is_valid():
+        return _page(request, case, verdict, gone=form, status=422)
+    result = cases.sender_gone(
+        case_number=case.pk,
+        principal=principals.of_user(user=user_of(request)),
+        process_id=process_id,
+        evidence=form.cleaned_data["evidence"],
+    )
+    if result.ok:
+        messages.success(request, "Recorded: that process is gone. The other side is asked again now.")
+        return redirect("case", case.pk)
+    problem = words.refusal(code=result.code, detail=result.detail)
+    return _page(request, _found(number), verdict, gone=form, problem=problem, status=409)
 
 
 @require_POST

@@ -1,6 +1,6 @@
 """The desk in words: what each verdict means and does, why something was refused. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,9 +46,21 @@ CHOICES = (
         does="Sends a question now, never the action itself. The case stays open.",
         button="Ask again now",
     ),
+    Choice(
+        key="noted",
+        word="Noted; put right outside",
+        does="Our record stays as it is and nothing is sent. The case closes with your evidence, and run and operation "
+        "go on showing it.",
+        button="Record: noted",
+    ),
 )
+# of a case whose operation is settled there is nothing to decide, only to note
+AFTERWARDS = ("noted",)
+KEYS = frozenset(one.key for one in CHOICES)
 
 _SAID = {
+    "by_probe": "{system} was asked just before, and its answer settled this case: {evidence}. Your verdict was not "
+    "recorded.",
     "resolved": "This case is settled already, by {by}. Your verdict was not recorded.",
     "claimed_by_other": "{by} has this case. Ask them to give it back; a claim lapses after 30 minutes.",
     "not_claimed": "Claim the case first, so that two people do not settle it at once. Nothing was recorded.",
@@ -60,7 +72,17 @@ _SAID = {
     "unknown_verdict": "Choose one of the verdicts.",
     "sender_may_wake": "The process that made an attempt has not been proved to have ended, so it may still send. "
     "Until it is, nothing proves that it did not happen.",
-    "not_unknown": "The outcome is known by now ({state}), so there is nothing left to settle.",
+    "seen_recorded": "{system} has shown {reference} under our identity, so it cannot be recorded that it did not "
+    "happen. If it was undone since, have it asked again: what is void no longer counts.",
+    "not_asked": "{system} has not been asked since you claimed the case. Nothing was recorded; try again.",
+    "unreachable": "{system} could not be asked just now ({problem}). Nothing was recorded; try again.",
+    "too_early": "{system} shows no record, but one may still appear until its time to settle is over. Nothing was "
+    "recorded; try again in {seconds} s.",
+    "not_unknown": "The operation is {state} by now, so no verdict about its outcome is left to give.",
+    "not_settled": "The operation is {state}: it has to be settled before anything can be noted about it.",
+    "not_waited_for": "Nothing waits for that process any more: it has reported, or is recorded as ended.",
+    "still_running": "{process} shows that it is alive: it runs on this machine, or has held a run within the last "
+    "minute. Nothing was recorded; if it has just ended, try again in a minute.",
 }
 FIELDS = {
     "reference_needed": "reference",
@@ -73,6 +95,25 @@ FIELDS = {
 
 def refusal(*, code: str, detail: Mapping[str, Any]) -> str:
     """Why it was refused, for the person who tried."""
-    known = {"by": "somebody", "reference": "That reference", "state": "settled", "code": code}
-    sentence = _SAID.get(code, "Not recorded ({code}).")
-    return sentence.format_map({**known, **{key: str(value) for key, value in detail.items()}})
+    known = {"by": "somebody", "reference": "That reference", "state": "settled", "code": code, "system": "It"}
+    known |= {"problem": "no answer", "seconds": "a few", "process": "That process", "evidence": "see below"}
+    told = {**known, **{key: str(value) for key, value in detail.items()}}
+    by_probe = code == "resolved" and detail.get("verdict") == "by_probe"
+    sentence = _SAID.get("by_probe" if by_probe else code, "Not recorded ({code}).").format_map(told)
+    return sentence[:1].upper() + sentence[1:]
+
+
+def stands(*, state: str, system: str, reference: str, failure: str, theirs: Sequence[str], amount: str) -> str:
+    """What our record says of a settled operation and what `theirs` (their references, ours left out) says against it;
+    `amount` is in words, or empty."""
+    ours = {
+        "succeeded": f"completed as {reference}",
+        "failed": f"failed, as not done ({failure})",
+        "abandoned": "given up before anything was sent",
+        "compensated": f"completed as {reference} and reversed later",
+    }.get(state, state)
+    if not theirs:
+        return f"Our record says: {ours}. Why that is in doubt stands above; {system} has named no other record so far."
+    named, money = " and ".join(theirs), amount or "the effect"
+    may = f"{money} may be out a second time" if reference else f"{money} may be out although our record says it is not"
+    return f"Our record says: {ours}. {system.capitalize()} names {named}, so {may}."

@@ -17,11 +17,13 @@ WORKER_ENV = {"PYTHONWARNINGS": "ignore:You're running the worker with superuser
 
 @dataclass(frozen=True)
 class Step:
-    """A command that has to end with status 0 before anything after it starts."""
+    """A command that has to end with status 0 before anything after it starts. ``own_database``: only where the
+    database is the stack's own, so that by its folder's lock nobody else uses it."""
 
     name: str
     command: Sequence[str]
     env: Mapping[str, str] = field(default_factory=dict)
+    own_database: bool = False
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ def product(env: Mapping[str, str], /) -> list[Entry]:
         # The owner role's address, and only here: nothing that stays has more rights than the application's role.
         Step("migrate", _manage("migrate", "--no-input", "-v", "1"), {"DATABASE_URL": env["OWNER_DATABASE_URL"]}),
         Step("check", _manage("check", "--database", "default")),
+        # Nobody else can have a process in there, so whatever ran before this machine was started has ended.
+        Step("processes_ended", _manage("processes_ended"), own_database=True),
         *([_sandbox(env)] if "SANDBOX_URL" in env else []),
         *([Step("demo_world", _manage("demo_world"))] if demo(env) else []),
         _web(env),

@@ -223,7 +223,11 @@ class Stack:
 
     def _entries(self) -> Iterator[Step | Program]:
         for entry in self._plan(self.env):
-            if isinstance(entry, Step) or entry.name in self._processes:
+            if isinstance(entry, Step):
+                wanted = self.postgres is not None or not entry.own_database
+            else:
+                wanted = entry.name in self._processes
+            if wanted:
                 yield entry
 
     def _child_env(self) -> dict[str, str]:

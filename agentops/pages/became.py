@@ -7,6 +7,7 @@ from approvals.models import ApprovalRequest
 from approvals.models.request import RequestState
 from reconciliation.models import Operation
 from reconciliation.models.operation import OperationState
+from reconciliation.queries import dispute_about
 from runs import words
 from runs.words import Look
 
@@ -24,9 +25,10 @@ class Outcome:
 
 
 def operations_of(*, requests: Iterable[ApprovalRequest]) -> dict[object, Operation]:
-    """Operations by their proposal's id, in one query."""
+    """Operations by their proposal's id, with their cases, in two queries."""
     ids = [request.proposal_id for request in requests]
-    return {operation.proposal_id: operation for operation in Operation.objects.filter(proposal_id__in=ids)}
+    found = Operation.objects.filter(proposal_id__in=ids).prefetch_related("cases")
+    return {operation.proposal_id: operation for operation in found}
 
 
 def outcome(*, request: ApprovalRequest, operation: Operation | None) -> Outcome:
@@ -62,12 +64,16 @@ _NOTHING_SENT: dict[RequestState, str] = {
 
 
 def _of_operation(operation: Operation) -> str:
+    if dispute := dispute_about(operation=operation):
+        return f"In dispute ({dispute.label}): {dispute.why}."
     reference = f" as {operation.external_reference}" if operation.external_reference else ""
+    twice = f" {operation.other_reference} is a second one, to be reversed there." if operation.other_reference else ""
+    proved = "An admin settled that it was not done." if operation.settled_by == "person" else "Proved not done."
     return {
         O.AUTHORISED: "Approved, waiting to run. Nothing is on its way right now.",
         O.SENDING: "Being carried out now.",
-        O.SUCCEEDED: f"Carried out: {operation.system} has recorded it{reference}.",
-        O.FAILED: f"Proved not done. {operation.failure}".strip(),
+        O.SUCCEEDED: f"Carried out: {operation.system} has recorded it{reference}.{twice}",
+        O.FAILED: f"{proved} {operation.failure}".strip(),
         O.ACCEPTED: f"{operation.system.capitalize()} has accepted it{reference}; the outcome is not final.",
         O.UNKNOWN: "It may or may not have happened. "
         f"{operation.system.capitalize()} is being asked; nothing is sent again meanwhile.",

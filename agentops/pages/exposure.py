@@ -7,10 +7,9 @@ from agentops.workflows.registry import workflow
 from approvals.evaluation import evaluate
 from approvals.models import Allowance, ApprovalRequest
 from reconciliation.models import Operation
-from reconciliation.models.operation import OperationState
+from reconciliation.models.operation import UNDER_WAY
 from runs.models import Evidence
 
-UNDER_WAY = (OperationState.AUTHORISED, OperationState.SENDING, OperationState.ACCEPTED, OperationState.UNKNOWN)
 SHOWN = 20
 
 

@@ -12,7 +12,7 @@ from approvals.models import ApprovalRequest
 from approvals.models.request import RequestState
 from reconciliation.models import Attempt, Case, Operation, WorkerProcess
 from reconciliation.models.case import CaseState
-from reconciliation.models.operation import OperationState
+from reconciliation.models.operation import UNCONFIRMED
 from runs import clock
 from runs.access import needs
 from runs.models import Run
@@ -51,7 +51,7 @@ def _people() -> list[Figure]:
 
 
 def _truth() -> list[Figure]:
-    unknown = Operation.objects.filter(state__in=[OperationState.UNKNOWN, OperationState.ACCEPTED])
+    unknown = Operation.objects.filter(state__in=UNCONFIRMED)
     found = unknown.aggregate(n=Count("pk"), at=Min("unknown_since"))
     cases = Case.objects.exclude(state=CaseState.RESOLVED).aggregate(n=Count("pk"), at=Min("opened_at"))
     return [

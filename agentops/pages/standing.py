@@ -9,13 +9,13 @@ from approvals.models import ApprovalRequest
 from approvals.models.request import RequestState
 from reconciliation.models import Case, Operation
 from reconciliation.models.case import CaseState
-from reconciliation.models.operation import OperationState
+from reconciliation.models.operation import IN_FLIGHT, OperationState
+from reconciliation.queries import disputes
 from runs.models import Run
 from runs.models.run import RunState
 from runs.services.operate import PAUSED
 
 S = RunState
-UNSURE = (OperationState.UNKNOWN, OperationState.ACCEPTED, OperationState.SENDING)
 DONE = (OperationState.SUCCEEDED, OperationState.COMPENSATED)
 NOTHING = (OperationState.FAILED, OperationState.ABANDONED)
 
@@ -32,7 +32,8 @@ class Deadline:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
     """`waits` is empty while the run is at work; `done` are operations the other side has recorded, `unsure` those that
-    may have happened, `nothing` those proved not done or never sent."""
+    may have happened, `nothing` those proved not done or never sent, without those in `disputed`: settled operations of
+    which the other side shows something else."""
 
     run: Run
     waits: str
@@ -42,23 +43,27 @@ class Standing:
     unsure: Sequence[Operation]
     nothing: Sequence[Operation]
     cases: Sequence[Case]
+    disputed: Sequence[Case]
 
 
 def stand(*, run: Run) -> Standing:
-    """Three queries."""
+    """Four queries."""
     open_states = [RequestState.OPEN, RequestState.APPROVED]
     request = ApprovalRequest.objects.filter(run=run, state__in=open_states).order_by("-created_at").first()
     operations = list(Operation.objects.filter(run=run).order_by("created_at"))
     cases = list(Case.objects.filter(operation__run=run).exclude(state=CaseState.RESOLVED).select_related("claimed_by"))
+    disputed = list(disputes().filter(operation__run=run).order_by("number"))
+    doubtful = {case.operation_id for case in disputed}
     return Standing(
         run=run,
         waits=_waits(run=run, request=request),
         deadline=_deadline(run=run, request=request, operations=operations),
         request=request,
         done=[one for one in operations if one.state in DONE],
-        unsure=[one for one in operations if one.state in UNSURE],
-        nothing=[one for one in operations if one.state in NOTHING],
+        unsure=[one for one in operations if one.state in IN_FLIGHT],
+        nothing=[one for one in operations if one.state in NOTHING and one.pk not in doubtful],
         cases=cases,
+        disputed=disputed,
     )
 
 
@@ -86,7 +91,7 @@ def _deadline(*, run: Run, request: ApprovalRequest | None, operations: Sequence
         return Deadline(word="Answer until", at=request.respond_by, then="then it expires and a person gets the run")
     if request is not None:
         return Deadline(word="Approval good until", at=request.valid_until, then="then it no longer counts")
-    probes = [one.next_probe_at for one in operations if one.state in UNSURE and one.next_probe_at is not None]
+    probes = [one.next_probe_at for one in operations if one.state in IN_FLIGHT and one.next_probe_at is not None]
     if probes:
         return Deadline(word="Asked again", at=min(probes), then="the other side is asked what it has recorded")
     ready = [one for one in operations if one.state == OperationState.AUTHORISED]

@@ -289,6 +289,12 @@ _TOLD: dict[str, Callable[[Data], Said]] = {
     "attempt.opened": _attempt,
     "attempt.closed": _attempt_closed,
     "probe.made": _probed,
+    "process.ended": lambda data: Said(
+        icon="plug",
+        lead=f"{short(data.get('process', 'A process'), 80)} is gone, says {short(data.get('by', 'a person'), 80)}",
+        text=short(data.get("evidence", "")),
+        inner=True,
+    ),
     "case.opened": _case("opened", "violet"),
     "case.claimed": _case("claimed", "violet"),
     "case.released": _case("given back", ""),

@@ -287,6 +287,7 @@ def _take(builder: _Builder, event: EventLike) -> None:
         "attempt": builder.attempt,
         "probe": builder.probe,
         "case": builder.case,
+        "process": builder.case,
     }
     handler = families.get(event.kind.partition(".")[0])
     if handler is None:

@@ -17,6 +17,7 @@ from approvals.models.request import RequestState
 from approvals.queries import newest_binding
 from approvals.services import policies, requests
 from reconciliation.models import Operation
+from reconciliation.models.operation import HOLDS_KEY
 from runs import clock, keeping, record, transitions
 from runs.models import Evidence, Proposal, Run
 from runs.models.run import RunState
@@ -94,7 +95,7 @@ def _problem(run: Run, proposal: Proposal, verdict: Verdict) -> str:
         return verdict.text
     if proposal.tool not in run.capabilities:
         return f"this run was not granted {proposal.tool}"
-    taken = Operation.objects.filter(business_key=proposal.business_key).exclude(state__in=["failed", "abandoned"])
+    taken = Operation.objects.filter(business_key=proposal.business_key, state__in=HOLDS_KEY)
     if other := taken.select_related("run").first():
         return f"there is already one for this ({other.business_key}), by the run “{other.run.title}”"
     for total in verdict.totals:

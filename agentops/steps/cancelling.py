@@ -2,15 +2,15 @@
 
 from agentops.steps.base import Next, Step, abandon_unsent, close_requests, committing, done_so_far
 from reconciliation.models import Operation
-from reconciliation.models.operation import OperationState
+from reconciliation.models.operation import IN_FLIGHT, OperationState
+from reconciliation.queries import disputes
 from runs import transitions
+from runs.models import Run
 from runs.models.run import RunState
-
-S = OperationState
 
 
 def in_flight(step: Step) -> bool:
-    return Operation.objects.filter(run=step.run, state__in=[S.SENDING, S.UNKNOWN, S.ACCEPTED]).exists()
+    return Operation.objects.filter(run=step.run, state__in=IN_FLIGHT).exists()
 
 
 def cancel(step: Step) -> Next:
@@ -21,10 +21,17 @@ def cancel(step: Step) -> Next:
         actor = run.cancelled_by or step.actor
         close_requests(run, why=f"the run was cancelled: {run.cancel_reason}", actor=actor)
         abandon_unsent(run, why="the run was cancelled", actor=actor)
-        done = done_so_far(run)
-        before = "; ".join(f"{one.tool} {one.reference}" for one in done)
-        outcome = f"Cancelled by {actor}: {run.cancel_reason}. " + (
-            f"Done before, and staying: {before}." if done else "Nothing was done."
-        )
+        outcome = f"Cancelled by {actor}: {run.cancel_reason}. {_done(run)}"
         transitions.move(run=run, to=RunState.CANCELLED, actor=actor, why=run.cancel_reason, outcome=outcome)
     return Next.PARK
+
+
+def _done(run: Run) -> str:
+    """What the run has done in the world, which stays."""
+    told = [f"{one.tool} {one.reference}" for one in done_so_far(run)]
+    said = [f"Done before, and staying: {'; '.join(told)}."] if told else []
+    for operation in Operation.objects.filter(run=run, state=OperationState.SUCCEEDED):
+        if other := operation.other_reference:
+            said.append(f"{operation.system} has it twice: {other} has to be reversed there.")
+    said += [f"In dispute ({case.label}): {case.why}." for case in disputes().filter(operation__run=run)]
+    return " ".join(said) or "Nothing was done."

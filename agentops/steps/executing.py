@@ -15,7 +15,7 @@ from approvals.queries import newest_binding
 from reconciliation import moves
 from reconciliation.classification import Resend, Result
 from reconciliation.models import Operation
-from reconciliation.models.operation import OperationState
+from reconciliation.models.operation import SETTLED_ABSENT, OperationState
 from reconciliation.services import execute, processes, settle
 from reconciliation.services.settle import Answer
 from runs import clock, faultpoints, keeping, transitions
@@ -40,7 +40,7 @@ def carry_out(step: Step) -> Next:
         processes.record_ended()
         settle.close_dead_attempt(operation_id=operation.pk, claimer=processes.current(), actor=step.actor)
         return Next.GO_ON
-    if operation.state in (S.UNKNOWN, S.ACCEPTED):
+    if operation.is_unconfirmed:
         return _lose_track(step, operation)
     if operation.state == S.SUCCEEDED:
         return _after_success(step, operation)
@@ -200,7 +200,13 @@ def _after_success(step: Step, operation: Operation) -> Next:
     with committing(step.lease, "run.advanced") as run:
         run.times_out_of_date = 0
         run.save(update_fields=["times_out_of_date"])
-        if (operation.actual or {}).get("actual_minor"):
+        if other := operation.other_reference:
+            reason = (
+                f"{operation.system} has it twice: {operation.external_reference} counts, and {other} has to be "
+                f"reversed in {operation.system} itself"
+            )
+            return hand_over(run, code=Reason.RECORDED_TWICE, reason=reason, actor=step.actor)
+        if operation.as_settled("actual_minor"):
             reason = f"{operation.external_reference} was recorded with other values than were sent"
             return hand_over(run, code=Reason.RECORDED_DIFFERENTLY, reason=reason, actor=step.actor)
         return go_on(run, follow=follow, facts=facts, step=step)
@@ -214,6 +220,9 @@ def _after_failure(step: Step, operation: Operation) -> Next:
         if operation.failure_code == Reason.GAVE_UP:
             reason = f"given up after {operation.attempts_made} attempts: {operation.failure}"
             return hand_over(run, code=Reason.GAVE_UP, reason=reason, actor=step.actor)
+        if operation.failure_code == SETTLED_ABSENT:
+            reason = f"an admin settled that it did not happen: {operation.failure}"
+            return hand_over(run, code=Reason.SETTLED_ABSENT, reason=reason, actor=step.actor)
         reason = f"{operation.system} refused: {operation.failure}; nothing was done"
         return hand_over(run, code=Reason.REFUSED_BY_SYSTEM, reason=reason, actor=step.actor)
 

@@ -9,10 +9,11 @@ from reconciliation.classification import Resend, resend
 from reconciliation.models import Case, Observation, Operation
 from reconciliation.models.operation import OperationState
 from reconciliation.services import processes, settle
-from runs import clock, faultpoints, transitions
-from runs.models import Principal, Proposal
+from reconciliation.services.probe import ask
+from runs import clock, transitions
+from runs.models import Proposal
 from runs.models.run import RunState
-from runs.tools.base import Lookup, Tool, Unreachable
+from runs.tools.base import Tool
 from runs.tools.registry import tool
 
 S = OperationState
@@ -34,7 +35,7 @@ def settle_step(step: Step) -> Next:
         if due is not None and due > clock.now() and not operation.is_settled:
             return park(run, until=due, waits_for=_waits_for(operation))
     connector = tool(operation.tool)
-    observation = ask(operation, connector, actor=step.actor)
+    observation = ask(operation=operation, connector=connector, actor=step.actor)
     if observation.finding != "absent":
         return Next.GO_ON
     return _after_absence(step, proposal, operation, connector, observation)
@@ -65,28 +66,6 @@ def _after_absence(
             operation_id=operation.pk, contract=connector.contract, code=code, actor=step.actor
         )  # fmt: skip
     return went
-
-
-def ask(operation: Operation, connector: Tool, *, actor: Principal) -> Observation:
-    """Look the operation up and record the answer. The time is read before the question is put."""
-    asked_at = clock.now()
-    found: Lookup | None = None
-    problem = ""
-    try:
-        found = connector.look_up(effect=operation.effect, identity=operation.identity)
-    except Unreachable as down:
-        problem = str(down)
-    faultpoints.reach("probe.asked")
-    observation = settle.record_lookup(
-        operation_id=operation.pk,
-        lookup=found,
-        problem=problem,
-        asked_at=asked_at,
-        contract=connector.contract,
-        actor=actor,
-    )
-    faultpoints.reach("probe.recorded.after")
-    return observation
 
 
 def _waits_for(operation: Operation) -> str:

@@ -38,7 +38,7 @@ class Migration(migrations.Migration):
                 ('external_reference', models.CharField(blank=True, max_length=200, null=True)),
                 ('actual', models.JSONField(blank=True, help_text='what the other side has recorded', null=True)),
                 ('settled_by', models.CharField(blank=True, help_text='answer, probe, event or person', max_length=20)),
-                ('failure_code', models.CharField(blank=True, help_text="the other side's own code, or absent", max_length=60)),
+                ('failure_code', models.CharField(blank=True, help_text="the other side's own code, or how absence was known", max_length=60)),
                 ('failure', models.TextField(blank=True, help_text='the proof that nothing happened, in words')),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ('settled_at', models.DateTimeField(blank=True, null=True)),
@@ -72,7 +72,7 @@ class Migration(migrations.Migration):
                 ('why', models.TextField()),
                 ('opened_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ('claimed_at', models.DateTimeField(blank=True, null=True)),
-                ('verdict', models.CharField(blank=True, choices=[('happened', 'It happened'), ('differently', 'It happened differently'), ('did_not', 'It did not happen'), ('twice', 'It happened twice'), ('by_probe', 'Settled by asking')], max_length=12)),
+                ('verdict', models.CharField(blank=True, choices=[('happened', 'It happened'), ('differently', 'It happened differently'), ('did_not', 'It did not happen'), ('twice', 'It happened twice'), ('noted', 'Noted; put right outside'), ('by_probe', 'Settled by asking')], max_length=12)),
                 ('evidence', models.TextField(blank=True)),
                 ('resolved_at', models.DateTimeField(blank=True, null=True)),
                 ('claimed_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.principal')),
@@ -129,7 +129,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='operation',
-            index=models.Index(condition=models.Q(('state__in', ['unknown', 'accepted'])), fields=['unknown_since'], name='operation_unknown'),
+            index=models.Index(condition=models.Q(('state__in', ('unknown', 'accepted'))), fields=['unknown_since'], name='operation_unknown'),
         ),
         migrations.AddIndex(
             model_name='operation',
@@ -153,11 +153,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='operation',
-            constraint=models.UniqueConstraint(condition=models.Q(('state__in', ['failed', 'abandoned']), _negated=True), fields=('business_key',), name='operation_business_key_once'),
+            constraint=models.UniqueConstraint(condition=models.Q(('state__in', ('authorised', 'sending', 'unknown', 'accepted', 'succeeded', 'compensated'))), fields=('business_key',), name='operation_business_key_once'),
         ),
         migrations.AddConstraint(
             model_name='operation',
-            constraint=models.UniqueConstraint(condition=models.Q(('state__in', ['authorised', 'sending', 'unknown', 'accepted'])), fields=('run',), name='operation_one_open_per_run'),
+            constraint=models.UniqueConstraint(condition=models.Q(('state__in', ('authorised', 'sending', 'unknown', 'accepted'))), fields=('run',), name='operation_one_open_per_run'),
         ),
         migrations.AddConstraint(
             model_name='operation',

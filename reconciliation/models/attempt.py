@@ -63,3 +63,9 @@ class Attempt(models.Model):
 
     def __str__(self) -> str:
         return f"attempt {self.number} of {self.operation_id}"
+
+    @property
+    def may_wake(self) -> bool:
+        """May its sender still act? Not once it has reported, or its process is recorded as ended: then it has sent
+        what it will ever send. Until then its silence proves nothing."""
+        return self.result in ("", self.Result.SENDER_GONE) and self.sender.ended_at is None

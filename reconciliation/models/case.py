@@ -30,6 +30,7 @@ class Case(models.Model):
         DIFFERENTLY = "differently", "It happened differently"
         DID_NOT = "did_not", "It did not happen"
         TWICE = "twice", "It happened twice"
+        NOTED = "noted", "Noted; put right outside"
         BY_PROBE = "by_probe", "Settled by asking"
 
     number = models.BigAutoField(primary_key=True)

@@ -22,7 +22,14 @@ class OperationState(models.TextChoices):
 
 
 S = OperationState
+# the groups of states that rules are about, each named once
 SETTLED = (S.SUCCEEDED, S.FAILED, S.ABANDONED, S.COMPENSATED)
+UNCONFIRMED = (S.UNKNOWN, S.ACCEPTED)  # the other side is asked, or an admin settles it
+IN_FLIGHT = (S.SENDING, *UNCONFIRMED)  # something was sent that may have happened, or may still
+UNDER_WAY = (S.AUTHORISED, *IN_FLIGHT)  # one of these a run
+HOLDS_KEY = (*UNDER_WAY, S.SUCCEEDED, S.COMPENSATED)  # nothing else is done for the same business key
+
+SETTLED_ABSENT = "settled_absent"  # the failure code of what a person settled as not having happened
 
 
 class Operation(models.Model):
@@ -49,7 +56,9 @@ class Operation(models.Model):
     external_reference = models.CharField(max_length=200, null=True, blank=True)
     actual = models.JSONField(null=True, blank=True, help_text="what the other side has recorded")
     settled_by = models.CharField(max_length=20, blank=True, help_text="answer, probe, event or person")
-    failure_code = models.CharField(max_length=60, blank=True, help_text="the other side's own code, or absent")
+    failure_code = models.CharField(
+        max_length=60, blank=True, help_text="the other side's own code, or how absence was known"
+    )
     failure = models.TextField(blank=True, help_text="the proof that nothing happened, in words")
     created_at = models.DateTimeField(db_default=Now())
     settled_at = models.DateTimeField(null=True, blank=True)
@@ -70,13 +79,13 @@ class Operation(models.Model):
             models.UniqueConstraint(
                 name="operation_business_key_once",
                 fields=["business_key"],
-                condition=~Q(state__in=["failed", "abandoned"]),
+                condition=Q(state__in=HOLDS_KEY),
             ),
             # actions of one run are sequential: the next begins when the last is settled
             models.UniqueConstraint(
                 name="operation_one_open_per_run",
                 fields=["run"],
-                condition=Q(state__in=["authorised", "sending", "unknown", "accepted"]),
+                condition=Q(state__in=UNDER_WAY),
             ),
             # one external reference settles one operation
             models.UniqueConstraint(
@@ -86,9 +95,7 @@ class Operation(models.Model):
             ),
         ]
         indexes = [
-            models.Index(
-                name="operation_unknown", fields=["unknown_since"], condition=Q(state__in=["unknown", "accepted"])
-            ),
+            models.Index(name="operation_unknown", fields=["unknown_since"], condition=Q(state__in=UNCONFIRMED)),
             models.Index(
                 name="operation_probe_due", fields=["next_probe_at"], condition=Q(next_probe_at__isnull=False)
             ),
@@ -101,6 +108,20 @@ class Operation(models.Model):
     @property
     def is_settled(self) -> bool:
         return self.state in SETTLED
+
+    @property
+    def is_unconfirmed(self) -> bool:
+        return self.state in UNCONFIRMED
+
+    @property
+    def other_reference(self) -> str:
+        """The second record of what happened twice; it has to be reversed on their side."""
+        return self.as_settled("other_reference")
+
+    def as_settled(self, name: str) -> str:
+        """What the person who settled it said of `name` (actual_minor, other_reference), or nothing. In what the other
+        side itself has recorded such a name would mean something else."""
+        return str((self.actual or {}).get(name) or "") if self.settled_by == "person" else ""
 
     @transition(field=state, source=[S.AUTHORISED, S.UNKNOWN], target=S.SENDING)
     def send(self) -> None:

@@ -21,7 +21,7 @@ from reconciliation.attempts import seen_recorded, sent_attempts
 from reconciliation.classification import Resend
 from reconciliation.classification import resend as resend_rule
 from reconciliation.models import Attempt, Operation, Reservation, WorkerProcess
-from reconciliation.models.operation import OperationState
+from reconciliation.models.operation import HOLDS_KEY, OperationState
 from reconciliation.unaltered import altered
 from runs import clock, faultpoints, leases, record
 from runs.canonical import canonical_bytes
@@ -163,9 +163,7 @@ def _spend(
     assert version is not None  # checked a moment ago, under the same lock
     verdict = evaluate(document=version.rules, variables=facts.variables)
     over = _over_limit(verdict=verdict)  # first of all the locks: two for the same thing meet here, one after the other
-    taken = Operation.objects.filter(business_key=proposal.business_key).exclude(
-        state__in=[OperationState.FAILED, OperationState.ABANDONED]
-    )
+    taken = Operation.objects.filter(business_key=proposal.business_key, state__in=HOLDS_KEY)
     if other := taken.select_related("run").first():
         return Void(code="business_key_taken", detail=f"“{other.run.title}” already has this one ({other.identity})")
     if over is not None:
@@ -205,13 +203,14 @@ def _spend(
 
 
 def _over_limit(*, verdict: Verdict) -> Void | None:
-    """Lock every total this action counts towards, in the order of the keys, and see whether there is room."""
+    """Lock every total this action counts towards, and see whether there is room."""
+    missing = {
+        one.key: Allowance(key=one.key, label=one.label, currency=one.currency, limit_minor=one.limit_minor)
+        for one in verdict.totals
+    }
+    locked = moves.lock_allowances(keys=missing, missing=missing)
     for total in sorted(verdict.totals, key=lambda one: one.key):
-        Allowance.objects.bulk_create(
-            [Allowance(key=total.key, label=total.label, currency=total.currency, limit_minor=total.limit_minor)],
-            ignore_conflicts=True,
-        )
-        row = Allowance.objects.select_for_update().get(pk=total.key)
+        row = locked[total.key]
         if row.limit_minor != total.limit_minor and total.limit_minor >= row.reserved_minor + row.settled_minor:
             row.limit_minor = total.limit_minor
             row.save(update_fields=["limit_minor"])

@@ -23,14 +23,13 @@ from reconciliation.classification import (
 from reconciliation.comparison import in_words
 from reconciliation.models import Attempt, Observation, Operation, WorkerProcess
 from reconciliation.models.case import Case
-from reconciliation.models.operation import OperationState
+from reconciliation.models.operation import IN_FLIGHT, OperationState
 from runs import clock, faultpoints, record, retry, transitions
 from runs.models import Principal, Run
 from runs.tools.base import Contract, Lookup, Record
 
 S = OperationState
 F = Observation.Finding
-IN_FLIGHT = (S.SENDING, S.UNKNOWN, S.ACCEPTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +67,7 @@ def record_answer(*, attempt_id: uuid.UUID, answer: Answer, contract: Contract, 
             finding=finding,
             conclusive=answer.result in (Result.DONE, Result.NOT_SENT),
             summary=answer.detail,
-            raw=answer.record.raw if answer.record else answer.raw,
+            raw=as_found(Lookup(records=(answer.record,), pages=0)) if answer.record else answer.raw,
             actor=actor,
             asked_at=attempt.opened_at,
         )
@@ -85,9 +84,12 @@ def record_answer(*, attempt_id: uuid.UUID, answer: Answer, contract: Contract, 
 
 def _late(*, run: Run, operation: Operation, found: Record, what: str, actor: Principal) -> None:
     """Something about an operation that is settled otherwise: a person has to see it."""
-    if operation.external_reference == found.reference:
+    if found.void or found.reference in (operation.external_reference, operation.other_reference):
         return
-    why = f"{what} names {found.reference}, but the operation is {operation.get_state_display().lower()}"
+    state = operation.get_state_display().lower()
+    if operation.external_reference:
+        state += f" as {operation.external_reference}"
+    why = f"{what} names {found.reference}, but the operation is {state}"
     open_case(run=run, operation=operation, kind=Case.Kind.DIFFERENT, why=why, actor=actor)
 
 
@@ -140,6 +142,7 @@ def _apply(
             failure=answer.detail,
             failure_code=answer.code[:60], settled_by="answer",
         )  # fmt: skip
+        resolve_by_probe(run=run, operation=operation, evidence=answer.detail, actor=actor)
     else:
         wait = retry.retry_after(header=answer.retry_after, now=clock.now())
         jittered = retry.backoff(attempt=attempt.number, cap=60)
@@ -258,6 +261,7 @@ def as_found(lookup: Lookup) -> dict[str, Any]:
             "reference": one.reference,
             "identity": one.identity,
             "at": one.at.isoformat() if one.at else "",
+            "void": one.void,
             "mismatch": {name: list(pair) for name, pair in one.mismatch.items()},
             "raw": one.raw,
         }

@@ -8,11 +8,12 @@ from django.conf import settings as live_settings
 
 from approvals.models import Allowance
 from reconciliation.models import Case, Observation, Operation
-from reconciliation.services import cases
+from reconciliation.services import cases, probe
 from runs.models import Principal, Run
 from runs.services import principals
 from runs.tools.base import Repeat
 from runs.tools.billing.live import CreateCredit
+from runs.tools.registry import tool
 from tests.engine.conftest import CREATE, World
 
 LIST = "billing.credit_notes.list"
@@ -36,8 +37,15 @@ def tomas(world: World) -> Principal:
 def settle(world: World, run: Run, verdict: str, **more: Any) -> cases.CaseResult:
     case = Case.objects.filter(operation=world.credit(run)).exclude(state="resolved").earliest("number")
     assert cases.claim(case_number=case.pk, principal=tomas(world)).ok
+    connector = tool(case.operation.tool)
+    probe.ask(operation=case.operation, connector=connector, actor=tomas(world))  # as the page does
     return cases.settle(
-        case_number=case.pk, principal=tomas(world), verdict=verdict, evidence="seen in billing’s own pages", **more
+        case_number=case.pk,
+        principal=tomas(world),
+        contract=connector.contract,
+        verdict=verdict,
+        evidence="seen in billing’s own pages",
+        **more,
     )
 
 
@@ -73,7 +81,7 @@ def test_unreachable_is_not_absent(world: World, settings: Any) -> None:
 @pytest.mark.parametrize("broken", ["keys_ignored", "key_retention"])
 def test_a_receiver_that_breaks_its_promise_is_found_out(world: World, broken: str) -> None:
     """It loses the answer, hides the credit from the first lookup, and does not keep its key: there are two credits.
-    That is never reported as done; an admin names both, and the run goes on."""
+    That is never reported as done; an admin names both, and a person has the run: one is to be reversed there."""
     run = world.unknown()
     if broken == "keys_ignored":
         world.fault("keys_ignored")
@@ -89,7 +97,11 @@ def test_a_receiver_that_breaks_its_promise_is_found_out(world: World, broken: s
     assert settle(world, run, "twice", reference=references[0]).code == "other_reference_needed"
     assert settle(world, run, "twice", reference=references[0], other_reference=references[1]).ok
     run = world.work(run)
-    assert (run.state, world.credit(run).external_reference) == ("completed", references[0])
+    assert (run.state, run.person_code) == ("needs_person", "recorded_twice")
+    assert all(one in run.person_reason for one in references)
+    operation = world.credit(run)
+    assert (operation.external_reference, operation.other_reference) == tuple(references)
+    assert set(Case.objects.values_list("verdict", flat=True)) == {"twice"}
     assert len(world.credits()) == 2 and not Case.objects.exclude(state="resolved").exists()
 
 

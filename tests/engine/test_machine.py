@@ -13,7 +13,7 @@ from agentops.steps.base import Next, Step
 from approvals.services import policies
 from reconciliation import attempts, classification
 from reconciliation.models import Operation
-from reconciliation.services import execute, settle
+from reconciliation.services import cases, execute, settle
 from runs import clock
 from runs.services import principals
 from tests.architecture.test_edges import declared
@@ -77,7 +77,10 @@ BROKEN: dict[str, list[tuple[Any, str, Any]]] = {
         (settle, "absence_is_conclusive", _always(True)),
         (classification, "absence_is_conclusive", _always(True)),
     ],
-    "no frozen sender ever wakes": [(one, "sent_attempts", _nobody_wakes) for one in (settle, settling, execute)],
+    "a person's word is taken without any proof": [(cases, "_may_have_happened", _always(None))],
+    "no frozen sender ever wakes": [
+        (one, "sent_attempts", _nobody_wakes) for one in (settle, settling, execute, cases)
+    ],
 }
 
 

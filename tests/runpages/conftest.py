@@ -8,6 +8,7 @@ from django.test import Client
 
 from agentops.local.postgres import EmbeddedPostgres
 from tests.runpages import serving, world
+from tests.runpages.billing import Billing
 
 
 @pytest.fixture(scope="session")
@@ -26,6 +27,14 @@ def web(db: str, postgres: EmbeddedPostgres, hint_url: str, settings: object) ->
     }
     with serving.web_process(database_url=postgres.url("app", db), channel_url=hint_url) as running:
         yield running
+
+
+@pytest.fixture
+def billing(monkeypatch: pytest.MonkeyPatch) -> Billing:
+    """What the desk asks before it takes a person's word."""
+    fake = Billing()
+    monkeypatch.setattr("reconciliation.views.tool", lambda name: fake)
+    return fake
 
 
 @pytest.fixture

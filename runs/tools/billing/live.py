@@ -47,6 +47,7 @@ def to_record(*, note: Doc, effect: dict[str, str], identity: str, invoice_ids: 
         reference=str(note["number"] or note["id"]),
         identity=str(noted.get("operation_identity", "")),
         at=moment(note["created"]),
+        void=note["status"] == "void",
         mismatch={name: pair for name, pair in found.items() if pair[0] != pair[1]},
         raw=note,
     )
