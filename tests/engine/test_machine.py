@@ -19,7 +19,7 @@ from runs.services import principals
 from tests.architecture.test_edges import declared
 from tests.engine.history import SEEN_EDGES, TIME, TOOL, History
 
-EXAMPLES = 60
+EXAMPLES = 80
 
 
 @pytest.fixture
