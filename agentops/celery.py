@@ -1,11 +1,22 @@
 """The worker's application. Messages are hints with a run's id; losing every one of them loses nothing."""
 
 import os
+from typing import Any
 
 from celery import Celery
+from celery.signals import celeryd_init
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agentops.settings")
 
 app = Celery("agentops")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["agentops"])
+
+
+@celeryd_init.connect
+def one_run_a_process(options: dict[str, Any] | None = None, **_: Any) -> None:
+    """Refuse to start on threads: that a process which looks is not in a call at the same time is what tells a lost
+    answer from a running call (`close_dead_attempt`)."""
+    pool = str((options or {}).get("pool") or "prefork")
+    if pool not in ("prefork", "solo"):
+        raise SystemExit(f"the worker's pool is {pool}: start it with --pool=prefork, one run a process")

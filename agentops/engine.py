@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import transaction
 
 from agentops import hints
+from agentops.reasons import Reason
 from agentops.steps import authorising, cancelling, deciding, executing, gathering, settling
 from agentops.steps.base import Next, Step, hand_over, park
 from agentops.workflows.registry import UnknownWorkflow, workflow
@@ -74,11 +75,11 @@ def _step(lease: leases.Lease) -> Next:
     actor = principals.system()
     if run.claims_in_row > MAX_CLAIMS:
         reason = f"{run.claims_in_row - 1} workers failed on it in a row"
-        return _give_up(lease, code="keeps_failing", reason=reason)
+        return _give_up(lease, code=Reason.KEEPS_FAILING, reason=reason)
     try:
         found = workflow(run.workflow, run.workflow_version)
     except UnknownWorkflow as problem:
-        return _give_up(lease, code="unknown_workflow", reason=str(problem))
+        return _give_up(lease, code=Reason.UNKNOWN_WORKFLOW, reason=str(problem))
     step = Step(lease=lease, run=run, workflow=found, actor=actor)
     if run.cancel_requested_at is not None and not cancelling.in_flight(step):
         return cancelling.cancel(step)
@@ -87,18 +88,17 @@ def _step(lease: leases.Lease) -> Next:
     return STEPS[run.as_state()](step)
 
 
-def _give_up(lease: leases.Lease, *, code: str, reason: str) -> Next:
+def _give_up(lease: leases.Lease, *, code: Reason, reason: str) -> Next:
     """The machine cannot go on: a person has the run, or an admin the operation that is not settled."""
     return _open_case(lease, reason) or _hand_over(lease, code=code, reason=reason)
 
 
-def _hand_over(lease: leases.Lease, *, code: str, reason: str) -> Next:
+def _hand_over(lease: leases.Lease, *, code: Reason, reason: str) -> Next:
     with transaction.atomic(durable=True):
         run = leases.hold(lease=lease)
         if run.state == RunState.NEEDS_PERSON:
             return Next.PARK
-        hand_over(run, code=code, reason=reason, actor=principals.system())
-    return Next.PARK
+        return hand_over(run, code=code, reason=reason, actor=principals.system())
 
 
 def _open_case(lease: leases.Lease, reason: str) -> Next | None:
@@ -116,7 +116,7 @@ def _open_case(lease: leases.Lease, reason: str) -> Next | None:
 def _park_for_person(lease: leases.Lease) -> Next:
     with transaction.atomic(durable=True):
         run = leases.hold(lease=lease, seconds=settings.LEASE_SECONDS)
-        if run.cancel_requested_at is not None:
+        if run.cancel_requested_at is not None or run.state != RunState.NEEDS_PERSON:
             return Next.GO_ON
         run.wake_at = run.lease_until = None
         run.lease_holder = ""

@@ -7,7 +7,7 @@ again by every run that is asking for approval about that customer.
 import logging
 from typing import Any
 
-from django.db import DatabaseError, transaction
+from django.db import InterfaceError, OperationalError, transaction
 
 from approvals.models import ApprovalRequest
 from reconciliation.models import Operation
@@ -25,7 +25,7 @@ def process_events(*, limit: int) -> int:
     for pk in ids:
         try:
             _process(pk)
-        except DatabaseError:
+        except (OperationalError, InterfaceError):
             raise
         except Exception as problem:  # one event that nobody foresaw must not hold up the others
             log.exception("event %s could not be worked off", pk)

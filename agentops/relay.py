@@ -39,7 +39,6 @@ class Relay:
 
     def run_once(self) -> int:
         """Everything that is due now; returns how many hints were sent."""
-        process_events(limit=BATCH)
         if time.monotonic() - self.housekept > HOUSEKEEPING_SECONDS:
             processes.record_ended()
             self.housekept = time.monotonic()
@@ -53,6 +52,7 @@ class Relay:
             if one not in self.hinted and self._hint(one[0]):
                 self.hinted[one] = now
                 sent += 1
+        process_events(limit=BATCH)
         return sent
 
     def _hint(self, run_id: uuid.UUID) -> bool:

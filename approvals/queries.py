@@ -1,11 +1,10 @@
 """Reads about requests: the inbox, what is due, and what a decision rests on now. The number of queries is fixed."""
 
 import uuid
-from collections import defaultdict
 from typing import Literal
 
 from django.contrib.auth.models import User
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, Max, OuterRef, Q, QuerySet
 
 from approvals import objections, rights
 from approvals.binding import binding_digest
@@ -56,29 +55,22 @@ def may_vote(*, user: User, request: ApprovalRequest) -> str:
     return "" if found is None else found.code
 
 
-def due_requests(*, limit: int) -> list[uuid.UUID]:
-    """Open requests whose time to answer is over, the longest overdue first; for the relay."""
-    due = ApprovalRequest.objects.filter(state=RequestState.OPEN, respond_by__lte=clock.ClockTimestamp())
-    return list(due.order_by("respond_by").values_list("pk", flat=True)[:limit])
-
-
 def newest_binding(*, run: Run, proposal: Proposal) -> str | None:
-    """The binding digest of the proposal over the newest readings of what it rests on.
+    """The binding digest of the proposal over the run's newest reading of what it rests on.
 
-    None when a piece is missing, or when the newest reading of its kind is about another document: then whatever was
-    decided is out of date as well.
+    None when that reading has no such piece any more, or another document in its place: a fact that has disappeared
+    is a fact that has changed.
     """
-    pieces = list(Evidence.objects.filter(run=run, pk__in=proposal.rests_on))
+    pieces = list(Evidence.objects.filter(run=run, pk__in=proposal.rests_on).defer("content"))
     if len(pieces) != len(set(proposal.rests_on)):
         return None
-    newest: dict[str, list[Evidence]] = defaultdict(list)
-    kinds = {piece.kind for piece in pieces}
-    for found in Evidence.objects.filter(run=run, kind__in=kinds).order_by("-reading").defer("content"):
-        if not newest[found.kind] or newest[found.kind][0].reading == found.reading:
-            newest[found.kind].append(found)
+    last = Evidence.objects.filter(run=run).aggregate(last=Max("reading"))["last"]
+    newest = {
+        (found.kind, found.locator): found for found in Evidence.objects.filter(run=run, reading=last).defer("content")
+    }
     facts = []
     for piece in pieces:
-        now = next((found for found in newest[piece.kind] if found.locator == piece.locator), None)
+        now = newest.get((piece.kind, piece.locator))
         if now is None:
             return None
         facts.append((now.kind, now.locator, now.version, now.bound_digest))

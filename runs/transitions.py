@@ -24,10 +24,14 @@ _MOVES: dict[RunState, str] = {
 }
 
 
+LETS_GO = (RunState.WAITING, RunState.NEEDS_PERSON)
+
+
 def move(*, run: Run, to: RunState, actor: Principal, why: str = "", **fields: Any) -> None:
     """Take the declared edge to `to`, set `fields`, save, and append `run.state` to the record.
 
-    The caller holds the row lock. A terminal target ends the run: it is due no more and holds no lease.
+    The caller holds the row lock. A terminal target ends the run: it is due no more. There, and where it waits for
+    time or a person, no worker holds it any longer.
     Raises django_fsm.TransitionNotAllowed when there is no such edge.
     """
     source = run.state
@@ -36,7 +40,9 @@ def move(*, run: Run, to: RunState, actor: Principal, why: str = "", **fields: A
     now = clock.now()
     fields = {"state_since": now, "waits_for": "", "wake_at": now, **fields}
     if run.is_over:
-        fields |= {"finished_at": now, "wake_at": None, "lease_until": None, "resume_to": ""}
+        fields |= {"finished_at": now, "wake_at": None, "resume_to": ""}
+    if run.is_over or to in LETS_GO:
+        fields |= {"lease_until": None, "lease_holder": ""}
     if to != RunState.WAITING:
         fields.setdefault("resume_to", "")
     if to != RunState.NEEDS_PERSON:

@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
+from agentops import reasons
 from agentops.pages import live, standing
 from agentops.pages.operating import say
 from runs import clock, queries
@@ -21,15 +22,6 @@ from runs.services import operate, principals
 from runs.services.operate import OperateResult
 
 TRIED_EVENTS = 40
-# codes that read better in other words than their own
-CODE_WORDS = {
-    "document_needed": "A document is missing",
-    "escalated": "The agent handed it over",
-    "expired": "Nobody answered in time",
-    "out_of_date": "The facts kept changing",
-    "crashes": "The work kept breaking off",
-    "model_refused": "The agent's answers were refused",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,14 +78,10 @@ class WayForm(forms.Form):
     )
 
 
-def reason_words(code: str) -> str:
-    return CODE_WORDS.get(code) or code.replace("_", " ").capitalize()
-
-
 @require_GET
 @needs("runs.view_run")
 def needs_person(request: HttpRequest) -> HttpResponse:
-    runs = [(run, reason_words(run.person_code)) for run in queries.needing_person()]
+    runs = [(run, reasons.words(run.person_code)) for run in queries.needing_person()]
     context = {"section": "needs_person", "runs": runs, "now": clock.now()}
     fragment = request.headers.get("HX-Request") == "true"
     return render(request, "runs/_needs_person.html" if fragment else "runs/needs_person.html", context)
@@ -108,7 +96,7 @@ def _page(request: HttpRequest, run: Run, form: WayForm, *, problem: str = "", s
         "now": clock.now(),
         "run": run,
         "here": run.state == RunState.NEEDS_PERSON,
-        "why": reason_words(run.person_code),
+        "why": reasons.words(run.person_code),
         "standing": standing.stand(run=run),
         "rows": live.rows(run_id=run.pk, events=events),
         "calls": ModelCall.objects.filter(run=run).order_by("-started_at")[:3],

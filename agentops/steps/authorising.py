@@ -5,6 +5,7 @@ import datetime as dt
 from django.db.models import Q
 
 from agentops.permissions import GROUP_WORDS
+from agentops.reasons import Reason
 from agentops.steps.base import Next, Step, committing, hand_over, out_of_date, park
 from agentops.steps.deciding import refuse
 from agentops.steps.gathering import read_facts
@@ -145,7 +146,8 @@ def _ask(
 def await_approval(step: Step) -> Next:
     """Look whether it is decided; read the facts again where somebody wants to know; else park."""
     request = ApprovalRequest.objects.filter(run=step.run).latest("created_at")
-    if step.run.facts_wanted_at and request.state == RequestState.OPEN:
+    in_time = request.state == RequestState.OPEN and clock.now() < request.respond_by
+    if step.run.facts_wanted_at and in_time:
         facts = read_facts(step, resume_to=RunState.GATHERING)
         if isinstance(facts, Next):
             return facts
@@ -187,5 +189,4 @@ def _still_open(step: Step, run: Run, request: ApprovalRequest) -> Next:
 
 def _expired(step: Step, run: Run, request: ApprovalRequest) -> Next:
     reason = f"nobody answered “{request.ask}” in time; nothing was sent"
-    hand_over(run, code="approval_expired", reason=reason, actor=step.actor)
-    return Next.PARK
+    return hand_over(run, code=Reason.APPROVAL_EXPIRED, reason=reason, actor=step.actor)

@@ -5,11 +5,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from django.conf import settings
 from django.db import transaction
 
 from agentops import hints
+from agentops.reasons import Reason
 from agentops.workflows.base import Done, Workflow
 from approvals.models import ApprovalRequest
 from approvals.models.request import RequestState
@@ -61,7 +63,24 @@ def park(run: Run, *, until: dt.datetime | None, waits_for: str) -> Next:
     return Next.PARK
 
 
-def hand_over(run: Run, *, code: str, reason: str, actor: Principal) -> None:
+def wait(
+    run: Run, *, resume_to: RunState, until: dt.datetime, waits_for: str, actor: Principal, why: str = "", **fields: Any
+) -> Next:
+    """Park the locked run in the state *waiting*, to go on at `resume_to` when the time has come."""
+    transitions.move(
+        run=run,
+        to=RunState.WAITING,
+        actor=actor,
+        why=why,
+        resume_to=resume_to,
+        waits_for=waits_for[:300],
+        wake_at=until,
+        **fields,
+    )
+    return Next.PARK
+
+
+def hand_over(run: Run, *, code: str, reason: str, actor: Principal) -> Next:
     """A person goes on with the locked run; no worker holds it, and no decision about it stands meanwhile."""
     close_requests(run, why=reason, actor=actor)
     abandon_unsent(run, why=reason, actor=actor)
@@ -78,9 +97,8 @@ def hand_over(run: Run, *, code: str, reason: str, actor: Principal) -> None:
         person_reason=reason,
         waits_for="a person to go on",
         wake_at=None,
-        lease_until=None,
-        lease_holder="",
     )
+    return Next.PARK
 
 
 def close_requests(run: Run, *, why: str, actor: Principal) -> None:
@@ -101,8 +119,7 @@ def out_of_date(run: Run, *, why: str, actor: Principal) -> Next:
     """The facts moved: read them again, a bounded number of times."""
     if run.times_out_of_date >= MAX_OUT_OF_DATE:
         reason = f"the facts kept changing ({run.times_out_of_date} times); last: {why}"
-        hand_over(run, code="keeps_changing", reason=reason, actor=actor)
-        return Next.PARK
+        return hand_over(run, code=Reason.KEEPS_CHANGING, reason=reason, actor=actor)
     transitions.move(
         run=run, to=RunState.GATHERING, actor=actor, why=why, times_out_of_date=run.times_out_of_date + 1
     )  # fmt: skip

@@ -7,8 +7,9 @@ from dataclasses import asdict
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 
+from agentops.reasons import Reason
 from agentops.steps.authorising import current_proposal
-from agentops.steps.base import Next, Step, committing, done_so_far, hand_over, out_of_date, park
+from agentops.steps.base import Next, Step, committing, done_so_far, hand_over, out_of_date, park, wait
 from agentops.steps.gathering import go_on, read_facts
 from approvals.queries import newest_binding
 from reconciliation import moves
@@ -28,7 +29,6 @@ log = logging.getLogger(__name__)
 RECORD_PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)  # seconds; together well within a lease
 VOID_READ_AGAIN = frozenset({"out_of_date", "rights_lost", "not_approved", "policy_changed", "contract_changed"})
 TRY_AGAIN_CODES = frozenset({"precondition_failed", "absent"})  # proved undone, and worth proposing afresh
-GAVE_UP = "gave_up"
 
 
 def carry_out(step: Step) -> Next:
@@ -52,18 +52,15 @@ def _send_or_wait(step: Step, proposal: Proposal, operation: Operation | None) -
     if operation is not None and operation.attempts_made >= connector.contract.max_attempts:
         return _give_up(step, operation)
     if operation is not None and operation.next_attempt_at is not None and operation.next_attempt_at > clock.now():
+        waits_for = f"the next try at {connector.contract.system}"
         with committing(step.lease, "run.advanced") as run:
-            transitions.move(
-                run=run,
-                to=RunState.WAITING,
-                actor=step.actor,
+            return wait(
+                run,
                 resume_to=RunState.EXECUTING,
-                waits_for=f"the next try at {connector.contract.system}",
-                wake_at=operation.next_attempt_at,
-                lease_until=None,
-                lease_holder="",
+                until=operation.next_attempt_at,
+                waits_for=waits_for,
+                actor=step.actor,
             )
-        return Next.PARK
     return attempt(step, proposal, connector, resend=Resend.NO)
 
 
@@ -157,18 +154,14 @@ def _held(step: Step, held: execute.Held) -> Next:
     with committing(step.lease, "run.advanced") as run:
         until = clock.now() + settings.HELD_RETRY
         if run.state == RunState.EXECUTING:
-            transitions.move(
-                run=run,
-                to=RunState.WAITING,
-                actor=step.actor,
-                why=held.detail,
+            return wait(
+                run,
                 resume_to=RunState.EXECUTING,
+                until=until,
                 waits_for=held.detail,
-                wake_at=until,
-                lease_until=None,
-                lease_holder="",
+                why=held.detail,
+                actor=step.actor,
             )
-            return Next.PARK
         return park(run, until=until, waits_for=held.detail)
 
 
@@ -183,9 +176,8 @@ def _void(step: Step, void: execute.Void, *, unknown: bool) -> Next:
             return Next.GO_ON
         if void.code in VOID_READ_AGAIN:
             return out_of_date(run, why=void.detail, actor=step.actor)
-        code = "approval_expired" if void.code == "expired" else void.code
-        hand_over(run, code=code, reason=f"{void.detail}; nothing was sent", actor=step.actor)
-        return Next.PARK
+        code = Reason.APPROVAL_EXPIRED if void.code == "expired" else Reason(void.code)
+        return hand_over(run, code=code, reason=f"{void.detail}; nothing was sent", actor=step.actor)
 
 
 def _lose_track(step: Step, operation: Operation) -> Next:
@@ -210,8 +202,7 @@ def _after_success(step: Step, operation: Operation) -> Next:
         run.save(update_fields=["times_out_of_date"])
         if (operation.actual or {}).get("actual_minor"):
             reason = f"{operation.external_reference} was recorded with other values than were sent"
-            hand_over(run, code="recorded_differently", reason=reason, actor=step.actor)
-            return Next.PARK
+            return hand_over(run, code=Reason.RECORDED_DIFFERENTLY, reason=reason, actor=step.actor)
         return go_on(run, follow=follow, facts=facts, step=step)
 
 
@@ -220,13 +211,11 @@ def _after_failure(step: Step, operation: Operation) -> Next:
     with committing(step.lease, "run.advanced") as run:
         if operation.state == S.ABANDONED or operation.failure_code in TRY_AGAIN_CODES:
             return out_of_date(run, why=operation.failure or "it was never sent", actor=step.actor)
-        if operation.failure_code == GAVE_UP:
+        if operation.failure_code == Reason.GAVE_UP:
             reason = f"given up after {operation.attempts_made} attempts: {operation.failure}"
-            hand_over(run, code=GAVE_UP, reason=reason, actor=step.actor)
-            return Next.PARK
+            return hand_over(run, code=Reason.GAVE_UP, reason=reason, actor=step.actor)
         reason = f"{operation.system} refused: {operation.failure}; nothing was done"
-        hand_over(run, code="refused_by_system", reason=reason, actor=step.actor)
-        return Next.PARK
+        return hand_over(run, code=Reason.REFUSED_BY_SYSTEM, reason=reason, actor=step.actor)
 
 
 def _give_up(step: Step, operation: Operation) -> Next:
@@ -234,5 +223,4 @@ def _give_up(step: Step, operation: Operation) -> Next:
         locked = Operation.objects.select_for_update(of=("self",)).get(pk=operation.pk)
         reason = f"{operation.system} could not be reached in {operation.attempts_made} attempts; nothing was done"
         moves.move(run=run, operation=locked, to=S.ABANDONED, actor=step.actor, why=reason)
-        hand_over(run, code=GAVE_UP, reason=reason, actor=step.actor)
-        return Next.PARK
+        return hand_over(run, code=Reason.GAVE_UP, reason=reason, actor=step.actor)

@@ -1,9 +1,13 @@
 """Reading the facts, and what follows from them."""
 
+import datetime as dt
+
 from django.conf import settings
 
-from agentops.steps.base import Next, Step, committing, done_so_far, hand_over
+from agentops.reasons import Reason
+from agentops.steps.base import Next, Step, committing, done_so_far, hand_over, park, wait
 from agentops.workflows.base import AskAgent, Complete, Draft, HandOver
+from approvals.models import ApprovalRequest
 from runs import clock, keeping, record, retry, transitions
 from runs.models import Evidence, ModelCall, Principal, Proposal, Run
 from runs.models.run import RunState
@@ -29,8 +33,7 @@ def read_facts(step: Step, *, resume_to: RunState) -> dict[str, Evidence] | Next
         if step.run.state == RunState.OUTCOME_UNKNOWN:  # settling comes first; until then nobody takes it over
             return _wait_for_source(step, resume_to, str(problem))
         with committing(step.lease, "run.advanced") as run:
-            hand_over(run, code="not_found", reason=str(problem), actor=step.actor)
-        return Next.PARK
+            return hand_over(run, code=Reason.NOT_FOUND, reason=str(problem), actor=step.actor)
     with committing(step.lease, "run.gathered") as run:
         facts = keeping.keep_readings(run=run, readings=readings, retrieved_at=asked_at, actor=step.actor)
         run.customer = step.workflow.customer(facts=facts)[:300]
@@ -50,22 +53,18 @@ def _wait_for_source(step: Step, resume_to: RunState, problem: str) -> Next:
         record.append(run=run, kind="evidence.failed", actor=step.actor, detail=problem, tries=tries)
         run.tries_in_row = tries
         run.save(update_fields=["tries_in_row"])
-        if run.state not in (RunState.GATHERING, RunState.DECIDING, RunState.EXECUTING):
-            run.lease_until, run.lease_holder, run.wake_at = None, "", until
-            run.save(update_fields=["lease_until", "lease_holder", "wake_at"])
-            return Next.PARK
-        transitions.move(
-            run=run,
-            to=RunState.WAITING,
-            actor=step.actor,
-            why=problem,
-            resume_to=resume_to,
-            waits_for=f"a source to answer: {problem}"[:300],
-            wake_at=until,
-            lease_until=None,
-            lease_holder="",
-        )
-    return Next.PARK
+        if run.state in (RunState.GATHERING, RunState.DECIDING, RunState.EXECUTING):
+            waits_for = f"a source to answer: {problem}"
+            return wait(
+                run, resume_to=resume_to, until=until, waits_for=waits_for, why=problem, actor=step.actor
+            )  # fmt: skip
+        return park(run, until=_no_later(run, until), waits_for=run.waits_for)
+
+
+def _no_later(run: Run, until: dt.datetime) -> dt.datetime:
+    """Not past the deadline of what is asked: a source that is down holds up no expiry."""
+    asked = ApprovalRequest.objects.filter(run=run, state="open").values_list("respond_by", flat=True).first()
+    return min(until, asked) if asked else until
 
 
 def gather(step: Step) -> Next:
@@ -87,8 +86,7 @@ def go_on(run: Run, *, follow: Draft | AskAgent | HandOver | Complete, facts: di
         propose(run, draft=follow, facts=facts, proposer=run.run_as, model_call=None)
         transitions.move(run=run, to=RunState.AUTHORISING, actor=step.actor)
     elif isinstance(follow, HandOver):
-        hand_over(run, code=follow.code, reason=follow.reason, actor=step.actor)
-        return Next.PARK
+        return hand_over(run, code=follow.code, reason=follow.reason, actor=step.actor)
     else:
         if run.state == RunState.GATHERING:
             transitions.move(run=run, to=RunState.DECIDING, actor=step.actor)

@@ -1,8 +1,9 @@
 """Finding out what really happened: ask the other side by the operation's identity, and send again only by the rule."""
 
+from agentops.reasons import Reason
 from agentops.steps.authorising import current_proposal
 from agentops.steps.base import Next, Step, committing, park
-from agentops.steps.executing import GAVE_UP, attempt
+from agentops.steps.executing import attempt
 from reconciliation.attempts import seen_recorded, sent_attempts
 from reconciliation.classification import Resend, resend
 from reconciliation.models import Case, Observation, Operation
@@ -59,7 +60,7 @@ def _after_absence(
         if operation.state != S.UNKNOWN or operation.observations.latest("at").pk != observation.pk:
             return went  # it was sent
     if observation.conclusive:
-        code = GAVE_UP if len(attempts) >= connector.contract.max_attempts else "absent"
+        code = Reason.GAVE_UP if len(attempts) >= connector.contract.max_attempts else "absent"
         settle.fail_as_absent(
             operation_id=operation.pk, contract=connector.contract, code=code, actor=step.actor
         )  # fmt: skip

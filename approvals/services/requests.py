@@ -263,19 +263,6 @@ def lock_with_run(*, request_id: uuid.UUID) -> ApprovalRequest:
     return request
 
 
-def expire(*, request_id: uuid.UUID) -> bool:
-    """End an open request whose time is over, by the clock after the lock, and wake its run. False if there was
-    nothing to do. One durable transaction."""
-    with transaction.atomic(durable=True):
-        request = lock_with_run(request_id=request_id)
-        if request.state != RequestState.OPEN or clock.now() < request.respond_by:
-            return False
-        run = request.run
-        close_open(run=run, to=RequestState.EXPIRED, why="nobody answered in time", actor=principals.system())
-        transitions.wake(run=run)
-        return True
-
-
 def record_viewing(*, request_id: uuid.UUID, user: User) -> None:
     """Remember that the person opened the decision page; the first time counts. One durable transaction.
 

@@ -142,7 +142,7 @@ def test_approve_against_the_sweeper_around_the_deadline(anna: User, owner: psyc
         )
         results = world.at_once(
             lambda asked=asked: world.cast(asked, anna),
-            lambda asked=asked: requests.expire(request_id=asked.request.pk),
+            lambda asked=asked: world.expire_as_the_engine_does(asked.request.pk),
         )
         if asked.fresh().state == RequestState.OPEN:
             raise AssertionError("neither the vote nor the sweeper closed it")

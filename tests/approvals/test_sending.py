@@ -219,7 +219,7 @@ def test_two_documents_of_one_kind_are_each_compared_with_themselves() -> None:
     for locator in ("INV-2", "INV-1"):
         world.read(of=asked.run, reading=3, locator=locator)
     assert queries.newest_binding(run=asked.run, proposal=proposal) == bound
-    world.read(of=asked.run, reading=4, locator="INV-1")
+    world.read(of=asked.run, reading=4, locator="INV-1")  # the other one has disappeared
     assert queries.newest_binding(run=asked.run, proposal=proposal) is None
     world.read(of=asked.run, reading=4, locator="INV-2", version="4")
     assert queries.newest_binding(run=asked.run, proposal=proposal) not in (bound, None)

@@ -6,7 +6,6 @@ import psycopg
 import pytest
 from django.db import transaction
 
-from approvals import queries
 from approvals.models import ApprovalRequest, Decision, Refusal, Vote
 from approvals.models.request import RequestState
 from approvals.services import requests, votes
@@ -152,18 +151,6 @@ def test_after_the_deadline_the_refusing_click_itself_expires_the_request(owner:
     assert (Vote.objects.count(), Decision.objects.count()) == (0, 0)
     refused(asked, world.cast(asked, anna), "expired")
     assert asked.events("request.expired") == ["request.expired"]
-
-
-def test_the_sweeper_expires_once_and_only_what_is_due(owner: psycopg.Connection) -> None:
-    world.user("anna")
-    asked = world.ask()
-    assert queries.due_requests(limit=10) == []
-    assert requests.expire(request_id=asked.request.pk) is False
-    owner.execute("UPDATE approvals_approvalrequest SET respond_by = clock_timestamp()")
-    assert queries.due_requests(limit=10) == [asked.request.pk]
-    assert requests.expire(request_id=asked.request.pk) is True
-    assert requests.expire(request_id=asked.request.pk) is False
-    assert Run.objects.get(pk=asked.run.pk).wake_at is not None
 
 
 @pytest.mark.parametrize("minor", [100, 49_999, 50_000])

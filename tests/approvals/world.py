@@ -15,8 +15,9 @@ from django.db import connections, transaction
 from approvals import queries
 from approvals.evaluation import Requirement, Verdict
 from approvals.models import ApprovalRequest, PolicyVersion
+from approvals.models.request import RequestState
 from approvals.services import policies, requests, votes
-from runs import transitions
+from runs import clock, transitions
 from runs.actions import Action
 from runs.canonical import digest
 from runs.models import Event, Evidence, Principal, Proposal, Run
@@ -259,3 +260,14 @@ def somebody_waits(*, seconds: float = 20) -> bool:
         if time.monotonic() >= until:
             return False
         time.sleep(0.01)
+
+
+def expire_as_the_engine_does(request_id: uuid.UUID) -> bool:
+    """What a worker does when it finds an open request past its time: under the locks, by the clock after them."""
+    with transaction.atomic(durable=True):
+        request = requests.lock_with_run(request_id=request_id)
+        if request.state != RequestState.OPEN or clock.now() < request.respond_by:
+            return False
+        why = "nobody answered in time"
+        requests.close_open(run=request.run, to=RequestState.EXPIRED, why=why, actor=principals.system())
+        return True

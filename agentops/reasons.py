@@ -1,0 +1,60 @@
+"""Why a run needs a person: each reason once, with the words people read."""
+
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    DOCUMENT_NEEDED = "document_needed"
+    ESCALATED = "escalated"
+    FACTS_UNUSABLE = "facts_unusable"
+    TICKET_GONE = "ticket_gone"
+    NOT_FOUND = "not_found"
+    APPROVAL_EXPIRED = "approval_expired"
+    KEEPS_CHANGING = "keeps_changing"
+    PROPOSALS_REFUSED = "proposals_refused"
+    MODEL_DOWN = "model_down"
+    REFUSED_BY_SYSTEM = "refused_by_system"
+    GAVE_UP = "gave_up"
+    RECORDED_DIFFERENTLY = "recorded_differently"
+    RECORDED_TWICE = "recorded_twice"
+    SETTLED_ABSENT = "settled_absent"
+    KEEPS_FAILING = "keeps_failing"
+    UNKNOWN_WORKFLOW = "unknown_workflow"
+    # a decision that no longer counts, and that reading the facts again would not mend
+    NO_DECISION = "no_decision"
+    REJECTED = "rejected"
+    NOT_GRANTED = "not_granted"
+    ALTERED = "altered"
+    BUSINESS_KEY_TAKEN = "business_key_taken"
+    OVER_LIMIT = "over_limit"
+
+
+WORDS: dict[Reason, str] = {
+    Reason.DOCUMENT_NEEDED: "A document is missing",
+    Reason.ESCALATED: "The agent handed it over",
+    Reason.FACTS_UNUSABLE: "The facts cannot be used as they are",
+    Reason.TICKET_GONE: "The ticket is gone",
+    Reason.NOT_FOUND: "Something it is about does not exist",
+    Reason.APPROVAL_EXPIRED: "Nobody answered in time",
+    Reason.KEEPS_CHANGING: "The facts kept changing",
+    Reason.PROPOSALS_REFUSED: "The agent's proposals were refused",
+    Reason.MODEL_DOWN: "The model could not be asked",
+    Reason.REFUSED_BY_SYSTEM: "The other side refused",
+    Reason.GAVE_UP: "The other side could not be reached",
+    Reason.RECORDED_DIFFERENTLY: "It was recorded differently",
+    Reason.RECORDED_TWICE: "It was recorded twice",
+    Reason.SETTLED_ABSENT: "An admin settled that it did not happen",
+    Reason.KEEPS_FAILING: "The work kept breaking off",
+    Reason.UNKNOWN_WORKFLOW: "Its workflow is not known here",
+    Reason.NO_DECISION: "Nobody has allowed it",
+    Reason.REJECTED: "It was rejected",
+    Reason.NOT_GRANTED: "It was not granted this tool",
+    Reason.ALTERED: "Stored records were altered",
+    Reason.BUSINESS_KEY_TAKEN: "It has been done already",
+    Reason.OVER_LIMIT: "A limit would be exceeded",
+}
+
+
+def words(code: str) -> str:
+    """The words for a run's code; a workflow's own code, which is not listed here, reads as it is written."""
+    return WORDS[Reason(code)] if code in set(Reason) else code.replace("_", " ").capitalize()
