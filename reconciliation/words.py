@@ -60,6 +60,7 @@ _SAID = {
     "unknown_verdict": "Choose one of the verdicts.",
     "sender_may_wake": "The process that made an attempt has not been proved to have ended, so it may still send. "
     "Until it is, nothing proves that it did not happen.",
+    "too_early": "A call may still be on its way until {at}; its effect may come that late. Say so after that.",
     "not_unknown": "The outcome is known by now ({state}), so there is nothing left to settle.",
 }
 FIELDS = {

@@ -8,6 +8,7 @@ from typing import Any
 from django.db import transaction
 
 from reconciliation import moves
+from reconciliation.attempts import sent_attempts
 from reconciliation.case_opening import resolve
 from reconciliation.models import Case, Observation, Operation
 from reconciliation.models.case import CaseState
@@ -25,7 +26,8 @@ VERDICTS = (Case.Verdict.HAPPENED, Case.Verdict.DIFFERENTLY, Case.Verdict.DID_NO
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseResult:
     """`code` is ok, or the refusal: resolved, claimed_by_other, not_claimed, reference_needed, reference_taken,
-    evidence_needed, amount_needed, other_reference_needed, unknown_verdict, sender_may_wake, not_unknown."""
+    evidence_needed, amount_needed, other_reference_needed, unknown_verdict, sender_may_wake, too_early,
+    not_unknown."""
 
     code: str
     detail: dict[str, Any] = field(default_factory=dict)
@@ -148,6 +150,10 @@ def _contradicted(run: Run, operation: Operation, verdict: str, reference: str) 
         open_attempts = operation.attempts.filter(closed_at__isnull=True, sender__ended_at__isnull=True)
         if open_attempts.exists():
             return CaseResult(code="sender_may_wake")
+        # nor may a call still be on its way: until its limit is over, its effect may yet come
+        over = max((one.send_before + one.call_limit for one in sent_attempts(operation=operation)), default=None)
+        if over is not None and clock.now() <= over:
+            return CaseResult(code="too_early", detail={"at": f"{over:%H:%M:%S} UTC"})
         return None
     taken = Operation.objects.filter(system=operation.system, external_reference=reference.strip())
     if taken.exclude(pk=operation.pk).exists():
