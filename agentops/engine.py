@@ -22,7 +22,8 @@ from reconciliation.services import processes
 from runs import clock, faultpoints, leases, record, retry
 from runs.models import Run
 from runs.models.run import RunState
-from runs.services import principals
+from runs.services import principals, signalling
+from runs.services.operate import PAUSED
 
 log = logging.getLogger(__name__)
 MAX_CLAIMS = 5  # claims in a row without one committed step: the run kills its workers, or the code is wrong
@@ -83,6 +84,8 @@ def _step(lease: leases.Lease) -> Next:
     step = Step(lease=lease, run=run, workflow=found, actor=actor)
     if run.cancel_requested_at is not None and not cancelling.in_flight(step):
         return cancelling.cancel(step)
+    if run.paused_at is not None and not cancelling.in_flight(step):
+        return _park_paused(lease)
     if run.state == RunState.NEEDS_PERSON:
         return _park_for_person(lease)
     return STEPS[run.as_state()](step)
@@ -118,10 +121,20 @@ def _park_for_person(lease: leases.Lease) -> Next:
         run = leases.hold(lease=lease, seconds=settings.LEASE_SECONDS)
         if run.cancel_requested_at is not None or run.state != RunState.NEEDS_PERSON:
             return Next.GO_ON
-        run.wake_at = run.lease_until = None
-        run.lease_holder = ""
-        run.save(update_fields=["wake_at", "lease_until", "lease_holder"])
-    return Next.PARK
+        if run.person_code == Reason.DOCUMENT_NEEDED and signalling.use(
+            run=run, kind=signalling.DOCUMENT, to=RunState.GATHERING, actor=principals.system()
+        ):
+            return Next.GO_ON
+        return park(run, until=None, waits_for=run.waits_for)
+
+
+def _park_paused(lease: leases.Lease) -> Next:
+    """Nothing new begins until somebody resumes the run; what was in flight has been settled by now."""
+    with transaction.atomic(durable=True):
+        run = leases.hold(lease=lease, seconds=settings.LEASE_SECONDS)
+        if run.cancel_requested_at is not None or run.paused_at is None:
+            return Next.GO_ON
+        return park(run, until=None, waits_for=PAUSED)
 
 
 def _let_go(lease: leases.Lease, *, reason: str) -> None:

@@ -15,5 +15,6 @@ os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"  # Playwright's sync API keeps 
 
 from agentops.settings import *  # noqa: F403  # the environment above has to come first
 
+STATIC_ROOT.mkdir(parents=True, exist_ok=True)  # noqa: F405  # from the star import: whitenoise looks for it
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}

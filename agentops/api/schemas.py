@@ -2,7 +2,7 @@
 
 import datetime as dt
 import uuid
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from ninja import Schema
 from pydantic import ConfigDict, Field, StrictStr
@@ -60,6 +60,21 @@ class Problem(Schema):
     code: str
     detail: str
     faults: list[Fault] = []
+
+
+class SendSignal(Schema):
+    """`kind` says what is there now; `document` is what an agent may have asked for. `payload` is kept as it is."""
+
+    model_config = ConfigDict(extra="forbid")
+    kind: Literal["document"]
+    payload: Annotated[dict[str, Any], Field(default_factory=dict, max_length=50)]
+
+
+class SignalOut(Schema):
+    """`code` is stored, already (the same signal came before), or over (the run had ended; nothing changes)."""
+
+    id: uuid.UUID
+    code: str
 
 
 class Received(Schema):

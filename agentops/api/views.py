@@ -16,12 +16,12 @@ from ninja.responses import Status
 from ninja.security import HttpBearer
 
 from agentops.api.parsing import MAX_BODY_BYTES, NotAcceptable, StrictParser, TooLarge, read_body, read_object
-from agentops.api.schemas import OperationOut, Problem, Received, RunOut, RunStarted, StartRun
+from agentops.api.schemas import OperationOut, Problem, Received, RunOut, RunStarted, SendSignal, SignalOut, StartRun
 from agentops.starting import BadInput, start_workflow
 from agentops.workflows.registry import UnknownWorkflow
 from reconciliation.models import Operation
 from runs.models import Principal, Run
-from runs.services import external_events, tokens
+from runs.services import external_events, signalling, tokens
 from runs.services.runs import StartConflict
 from runs.texts import storable
 
@@ -179,6 +179,31 @@ def read_run(request: HttpRequest, run_id: uuid.UUID) -> Status[Any]:
             ],
         },
     )
+
+
+@api.post(
+    "/runs/{run_id}/signals",
+    response={202: SignalOut, 400: Problem, 401: Problem, 404: Problem, 413: Problem, 422: Problem},
+    summary="Tell a run something, once per key",
+)
+def send_signal(
+    request: HttpRequest,
+    run_id: uuid.UUID,
+    body: SendSignal,
+    idempotency_key: str = Header(..., alias="Idempotency-Key", description="1 to 128 visible ASCII characters"),
+) -> Status[Any]:
+    """For a run this integration started. Stored first: one that comes before the run waits for it is found then."""
+    if not KEY.fullmatch(idempotency_key):
+        detail = "use 1 to 128 visible ASCII characters"
+        return Status(422, _problem("invalid", f"Idempotency-Key: {detail}", _fault("Idempotency-Key", detail)))
+    sender: Principal = request.auth  # type: ignore[attr-defined]  # ninja sets it
+    if not Run.objects.filter(pk=run_id, initiator=sender).exists():
+        return Status(404, _problem("not_found", "this integration has started no such run", []))
+    sent = signalling.send(run_id=run_id, key=idempotency_key, kind=body.kind, payload=body.payload, sender=sender)
+    if sent.code == "differs":
+        detail = "parameters differ: this key was used before with another signal; nothing was stored"
+        return Status(422, _problem("parameters_differ", detail, _fault("Idempotency-Key", detail)))
+    return Status(202, {"id": sent.signal.pk, "code": sent.code})
 
 
 @api.post(

@@ -174,6 +174,7 @@ class Stack:
 
     def _start_all(self) -> None:
         self.data_dir = prepare_data_dir(self.data_dir)
+        (self.data_dir / "static").mkdir(mode=0o700, exist_ok=True)  # whitenoise warns where there is none
         self._lock.acquire()
         self._take_ports()
         external.check(self._given)

@@ -11,8 +11,10 @@ from typing import Any
 from django.template.loader import render_to_string
 
 from agentops.pages import standing, story, strip, trace
+from approvals.models import ApprovalRequest
+from reconciliation.models import Operation
 from runs import clock, queries
-from runs.models import Event, Run
+from runs.models import Event, Evidence, Run
 
 WINDOW = 300  # events on a page
 BATCH = 300  # events in one message; the rest follows in the next
@@ -42,6 +44,16 @@ def head(*, run: Run) -> dict[str, Any]:
         "standing": standing.stand(run=run),
         "nodes": strip.nodes(events=moved, current=run.state, now=end),
         "moves": len(moved),
+    }
+
+
+def counts(*, run: Run) -> dict[str, int]:
+    """How much each tab of the page holds."""
+    return {
+        "evidence": Evidence.objects.filter(run=run).count(),
+        "approvals": ApprovalRequest.objects.filter(run=run).count(),
+        "operations": Operation.objects.filter(run=run).count(),
+        "audit": run.event_seq,
     }
 
 
@@ -75,6 +87,7 @@ def fragment(*, run_id: uuid.UUID, after: int, limit: int = BATCH, always: bool 
         **head(run=run),
         "rows": rows(run_id=run_id, events=events),
         "trace": lanes(run=run, events=newest),
+        "counts": counts(run=run),
         "seq": seq,
         "last": max(run.event_seq, seq),
         "oob": True,

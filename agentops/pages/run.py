@@ -11,7 +11,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
 from agentops.pages import detail, live
-from agentops.pages.operating import say
+from agentops.pages.operating import ACTS, Act, say
 from approvals.models import ApprovalRequest
 from reconciliation.models import Case, Operation
 from runs import clock, queries, record
@@ -30,13 +30,13 @@ TABS = (
 )
 
 
-class CancelForm(forms.Form):
+class ReasonForm(forms.Form):
     reason = forms.CharField(
         max_length=2000,
         widget=forms.Textarea(attrs={"rows": 3}),
         label="Why",
         help_text="Kept in the record, and shown to whoever looks at this run later.",
-        error_messages={"required": "Say why the run is cancelled: it stays in its record."},
+        error_messages={"required": "Say why: it stays in the run's record."},
     )
 
 
@@ -129,28 +129,27 @@ _SHOWS: dict[str, Callable[[HttpRequest, Run], dict[str, Any]]] = {
 }
 
 
-def _counts(run: Run) -> dict[str, int]:
-    return {
-        "evidence": Evidence.objects.filter(run=run).count(),
-        "approvals": ApprovalRequest.objects.filter(run=run).count(),
-        "operations": Operation.objects.filter(run=run).count(),
-        "audit": run.event_seq,
-    }
+def _acts(request: HttpRequest, run: Run) -> list[Act]:
+    """What this person can do to the run as it stands."""
+    if run.is_over or run.cancel_requested_at or not request.user.has_perm("runs.operate_run"):
+        return []
+    return [ACTS["resume" if run.paused_at else "pause"], ACTS["cancel"]]
 
 
 def _page(
-    request: HttpRequest, run: Run, *, tab: str, form: CancelForm, dialog: bool, status: int = 200
+    request: HttpRequest, run: Run, *, tab: str, form: ReasonForm, dialog: str, status: int = 200
 ) -> HttpResponse:
-    counts = _counts(run)
+    counts = live.counts(run=run)
     context = {
         **live.head(run=run),
         **_SHOWS[tab](request, run),
         "section": "runs",
         "tab": tab,
+        "counts": counts,
         "tabs": [(key, word, counts.get(key)) for key, word in TABS],
         "form": form,
         "dialog": dialog,
-        "may_cancel": request.user.has_perm("runs.operate_run") and not run.is_over and not run.cancel_requested_at,
+        "acts": _acts(request, run),
     }
     return render(request, "runs/run.html", context, status=status)
 
@@ -160,7 +159,7 @@ def _page(
 def run_page(request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
     tab = request.GET.get("tab", "trace")
     run = _found(run_id)
-    form, dialog = CancelForm(), "cancel" in request.GET
+    form, dialog = ReasonForm(), request.GET.get("act", "")
     return _page(request, run, tab=tab if tab in _SHOWS else "trace", form=form, dialog=dialog)
 
 
@@ -200,17 +199,21 @@ def run_record(request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
 
 @require_POST
 @needs("runs.operate_run")
-def run_cancel(request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
+def run_act(request: HttpRequest, run_id: uuid.UUID, act: str) -> HttpResponse:
+    """Pause, resume or cancel, with a reason."""
     run = _found(run_id)
+    if act not in ACTS:
+        raise Http404
     if someone_else(request):
-        return refused(request, reason="This page was opened under another login, so nothing was cancelled.")
-    form = CancelForm(request.POST)
+        return refused(request, reason="This page was opened under another login, so nothing was changed.")
+    form = ReasonForm(request.POST)
     if not form.is_valid():
-        return _page(request, run, tab="trace", form=form, dialog=True, status=422)
+        return _page(request, run, tab="trace", form=form, dialog=act, status=422)
+    service = {"pause": operate.pause, "resume": operate.resume, "cancel": operate.cancel}[act]
     principal = principals.of_user(user=user_of(request))
-    result = operate.cancel(run_id=run.pk, principal=principal, reason=form.cleaned_data["reason"])
+    result = service(run_id=run.pk, principal=principal, reason=form.cleaned_data["reason"])
     if result.ok:
-        messages.success(request, "Cancel asked for. What is in flight is settled first; nothing else starts.")
+        messages.success(request, ACTS[act].done)
     else:
         messages.error(request, say(result))
     return redirect("run", run.pk)

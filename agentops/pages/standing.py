@@ -12,6 +12,7 @@ from reconciliation.models.case import CaseState
 from reconciliation.models.operation import OperationState
 from runs.models import Run
 from runs.models.run import RunState
+from runs.services.operate import PAUSED
 
 S = RunState
 UNSURE = (OperationState.UNKNOWN, OperationState.ACCEPTED, OperationState.SENDING)
@@ -64,6 +65,8 @@ def stand(*, run: Run) -> Standing:
 def _waits(*, run: Run, request: ApprovalRequest | None) -> str:
     if run.is_over:
         return ""
+    if run.paused_at is not None and run.waits_for == PAUSED:
+        return PAUSED
     if run.state == S.AWAITING_APPROVAL and request is not None:
         if request.state == RequestState.APPROVED:
             return "Approved, waiting to run"

@@ -279,6 +279,11 @@ _TOLD: dict[str, Callable[[Data], Said]] = {
     "request.vote": _voted,
     "request.refused": _not_counted,
     **{f"request.{state}": _request_ended(state) for state in ENDED},
+    "request.spent": lambda data: Said(icon="check", lead="Approval used", text="for this operation", tone="green"),
+    "decision.policy": lambda data: Said(icon="settings", lead="Automatic", text="decided by policy alone"),
+    "event.received": lambda data: Said(
+        icon="zap", lead="Their event came", text="it is looked up, not believed", inner=True
+    ),
     "operation.created": _operation,
     "operation.state": _operation_moved,
     "attempt.opened": _attempt,
@@ -297,6 +302,13 @@ _TOLD: dict[str, Callable[[Data], Said]] = {
     ),
     "probe.requested": lambda data: Said(icon="radar", lead="Asked to look it up now", inner=True),
     "run.released_by_person": lambda data: Said(icon="hand", lead="Given back to the list"),
+    "run.paused": lambda data: Said(
+        icon="pause", lead=f"Paused by {short(data.get('by', 'a person'), 80)}", text=short(data.get("reason", ""))
+    ),
+    "run.resumed": lambda data: Said(
+        icon="play", lead=f"Resumed by {short(data.get('by', 'a person'), 80)}", text=short(data.get("reason", ""))
+    ),
+    "signal.received": lambda data: Said(icon="bell", lead=f"Told from outside: {short(data.get('about', ''), 60)}"),
     "run.note": lambda data: Said(
         icon="message-square", lead="Note", text=short(data.get("text", data.get("why", "")))
     ),

@@ -203,16 +203,24 @@ class _Builder:
     def policy(self, event: EventLike) -> None:
         self._add("policy", event, tone=POLICY_WORDS.get(str(event.data.get("effect")), ("", "grey"))[1])
 
+    def decision(self, event: EventLike) -> None:
+        self._add("policy", event)
+
+    def event(self, event: EventLike) -> None:
+        """What the other side sent by itself; under the operation it names, if it names one."""
+        known = bool(event.data.get("operation"))
+        self._add(self._sub(event.data, "Events") if known else "other", event)
+
     def request(self, event: EventLike) -> None:
         what, key = event.kind.partition(".")[2], f"request:{event.data.get('request', '')}"
         if what == "opened":
             self.open[key] = self._add("approval", event, tone="amber", text="Waiting", point=False, dashed=True)
-        elif what in ENDED:
+        elif what in ENDED and what != "spent":
             look = words.look(kind="request", state=what)
             if not self._close(key, event, tone=look.colour, text=look.word):
                 self._add("approval", event, tone=look.colour, text=look.word)
         else:
-            self._add("approval", event)
+            self._add("approval", event, text="used" if what == "spent" else "")
 
     def operation(self, event: EventLike) -> None:
         lane = self._operation(event.data)
@@ -272,6 +280,8 @@ def _take(builder: _Builder, event: EventLike) -> None:
         "model": builder.model,
         "proposal": builder.proposal,
         "policy": builder.policy,
+        "decision": builder.decision,
+        "event": builder.event,
         "request": builder.request,
         "operation": builder.operation,
         "attempt": builder.attempt,

@@ -19,9 +19,10 @@ from approvals.services import requests
 from reconciliation import moves
 from reconciliation.models import Operation
 from reconciliation.models.operation import OperationState
-from runs import faultpoints, leases, transitions
+from runs import clock, faultpoints, leases, transitions
 from runs.models import Principal, Run
 from runs.models.run import RunState
+from runs.services import signalling
 
 MAX_OUT_OF_DATE = 3
 MAX_REFUSED = 3
@@ -96,7 +97,8 @@ def hand_over(run: Run, *, code: str, reason: str, actor: Principal) -> Next:
         person_code=code,
         person_reason=reason,
         waits_for="a person to go on",
-        wake_at=None,
+        # what was asked for may have come before it was waited for; then the run looks at once
+        wake_at=clock.now() if signalling.waiting(run=run, kind=signalling.DOCUMENT) else None,
     )
     return Next.PARK
 

@@ -14,7 +14,8 @@ from runs.services.runs import nudge_relay
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperateResult:
-    """`code` is ok, or a refusal: over, already_requested, reason_needed, not_waiting, claimed_by_other."""
+    """`code` is ok, or a refusal: over, already_requested, reason_needed, not_waiting, not_paused,
+    claimed_by_other."""
 
     code: str
     detail: dict[str, Any] = field(default_factory=dict)
@@ -41,6 +42,45 @@ def cancel(*, run_id: uuid.UUID, principal: Principal, reason: str) -> OperateRe
         run.cancel_requested_at, run.cancel_reason, run.cancelled_by = clock.now(), reason.strip(), principal
         run.save(update_fields=["cancel_requested_at", "cancel_reason", "cancelled_by"])
         record.append(run=run, kind="run.cancel_requested", actor=principal, reason=reason.strip(), by=str(principal))
+        transitions.wake(run=run)
+        nudge_relay()
+        return OperateResult(code="ok")
+
+
+PAUSED = "a person to resume it"
+
+
+def pause(*, run_id: uuid.UUID, principal: Principal, reason: str) -> OperateResult:
+    """Let nothing new begin. The step in flight finishes, what was sent is settled, deadlines go on running."""
+    if not reason.strip():
+        return OperateResult(code="reason_needed")
+    with transaction.atomic(durable=True):
+        run = _lock(run_id)
+        if run.is_over:
+            return OperateResult(code="over", detail={"state": run.state})
+        if run.paused_at is not None:
+            return OperateResult(code="already_requested", detail={"by": "somebody before you"})
+        run.paused_at = clock.now()
+        run.save(update_fields=["paused_at"])
+        record.append(run=run, kind="run.paused", actor=principal, reason=reason.strip(), by=str(principal))
+        transitions.wake(run=run)
+        nudge_relay()
+        return OperateResult(code="ok")
+
+
+def resume(*, run_id: uuid.UUID, principal: Principal, reason: str) -> OperateResult:
+    """Let a paused run go on where it was."""
+    if not reason.strip():
+        return OperateResult(code="reason_needed")
+    with transaction.atomic(durable=True):
+        run = _lock(run_id)
+        if run.is_over:
+            return OperateResult(code="over", detail={"state": run.state})
+        if run.paused_at is None:
+            return OperateResult(code="not_paused")
+        run.paused_at = None
+        run.save(update_fields=["paused_at"])
+        record.append(run=run, kind="run.resumed", actor=principal, reason=reason.strip(), by=str(principal))
         transitions.wake(run=run)
         nudge_relay()
         return OperateResult(code="ok")

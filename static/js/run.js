@@ -66,6 +66,9 @@ function mark() {
 
 function fresh() {
   heard = Date.now();
+  if (sync()?.dataset.stopping === "yes") {
+    document.querySelectorAll('[data-opens^="act-"]').forEach((button) => button.setAttribute("hidden", ""));
+  }
   tidy();
   mark();
   if (focusId && document.activeElement === document.body) document.getElementById(focusId)?.focus();
@@ -149,15 +152,16 @@ function startAsking() {
       const response = await fetch(`${live.dataset.poll}?after=${lastSeen()}`, { headers: { "HX-Request": "true" }, redirect: "error" });
       if (response.status === 401) return document.getElementById("signed-out")?.removeAttribute("hidden");
       if (response.status === 403) return location.reload();
-      if (!response.ok) return lost();
+      if (!response.ok) return socketOpen || lost();
       if (response.status === 200) {
         htmx.swap(live, await response.text(), { swapStyle: "none" });
         fresh();
       }
       heard = Date.now();
+      if (socketOpen) return told(); // it came back while this question was on its way
       if (lastSeen() >= Number(sync().dataset.last)) say("asking", "No live connection; looked every 4 s");
     } catch {
-      lost();
+      if (!socketOpen) lost();
     }
   };
   asking = setInterval(ask, ASK_EVERY);

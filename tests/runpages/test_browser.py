@@ -82,6 +82,11 @@ def test_what_happens_appears_in_place(page: Page, web: serving.Web, complaints:
     hint(run)
     expect(page.locator("#run-head .chip").first).to_have_text("Needs a person")
     expect(page.locator("#run-strip .now")).to_contain_text("Needs a person")
+    expect(page.locator("#count-audit")).to_have_text(str(run.event_seq))
+    assert page.get_by_text("Cancel…").is_visible(), "nobody really asked to cancel"
+    world.Run.objects.filter(pk=run.pk).update(cancel_requested_at=world.NOW)
+    happen(run)
+    expect(page.get_by_text("Cancel…")).to_be_hidden()
     page.get_by_text("Full", exact=True).click()
     expect(page.locator("#events")).to_be_visible()
     assert numbers(page) == list(range(1, run.event_seq + 1))
@@ -147,7 +152,7 @@ def test_every_page_fits_and_reads(page: Page, web: serving.Web, complaints: lis
         for tab in ("trace&event=9", "evidence", "approvals", "operations", "audit", "file")
     ]
     paths = ["/runs/", "/runs/?q=none", *tabs, "/needs-a-person/", f"/needs-a-person/{person.pk}/", "/cases/",
-             f"/cases/{case.number}/", f"/runs/{person.pk}/?cancel=1"]  # fmt: skip
+             f"/cases/{case.number}/", f"/runs/{person.pk}/?act=cancel"]  # fmt: skip
     for path in paths:
         page.goto(web.url + path)
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, f"{path} scrolls sideways"

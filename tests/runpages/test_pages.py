@@ -35,7 +35,7 @@ def test_who_may_only_look_may_not_act(db: str, signed_in: Maker) -> None:
     run = scenes.needs_person(AGO).run
     looker = signed_in(VIEW)
     before = Event.objects.count()
-    for path in (f"/runs/{run.pk}/cancel", f"/needs-a-person/{run.pk}/claim", f"/needs-a-person/{run.pk}/go-on"):
+    for path in (f"/runs/{run.pk}/act/cancel", f"/needs-a-person/{run.pk}/claim", f"/needs-a-person/{run.pk}/go-on"):
         as_user = {"as_user": str(world.person("priya").pk), "reason": "because", "way": "failed"}
         assert looker.post(path, as_user).status_code == 403, path
         assert looker.get(path).status_code == 405, path
@@ -114,7 +114,7 @@ def test_where_a_run_stands_is_said_in_words(db: str, signed_in: Maker) -> None:
     assert "Failed" not in page
     waiting, _, _ = scenes.asked(AGO)
     page = html(client.get(f"/runs/{waiting.run.pk}/"))
-    assert "An answer from manager" in page and "no operation has been started" in page
+    assert "An answer from support managers" in page and "no operation has been started" in page
     done, _ = scenes.completed(AGO)
     page = html(client.get(f"/runs/{done.run.pk}/"))
     assert "CR-5520" in page and "Cancel…" not in page
@@ -146,16 +146,16 @@ def test_cancel_keeps_the_reason_and_asks_for_one(db: str, signed_in: Maker) -> 
     run = scenes.asked(AGO)[0].run
     client = signed_in(VIEW, OPERATE)
     me = {"as_user": str(world.person("priya").pk)}
-    empty = client.post(f"/runs/{run.pk}/cancel", {**me, "reason": "   "})
-    assert empty.status_code == 422 and "Say why the run is cancelled" in html(empty)
-    other = client.post(f"/runs/{run.pk}/cancel", {"as_user": "0", "reason": "customer withdrew"})
+    empty = client.post(f"/runs/{run.pk}/act/cancel", {**me, "reason": "   "})
+    assert empty.status_code == 422 and "Say why: it stays in the run" in html(empty)
+    other = client.post(f"/runs/{run.pk}/act/cancel", {"as_user": "0", "reason": "customer withdrew"})
     assert other.status_code == 403
     run.refresh_from_db()
     assert run.cancel_requested_at is None
-    done = client.post(f"/runs/{run.pk}/cancel", {**me, "reason": "customer withdrew"}, follow=True)
+    done = client.post(f"/runs/{run.pk}/act/cancel", {**me, "reason": "customer withdrew"}, follow=True)
     assert "What is in flight is settled first" in html(done)
-    again = client.post(f"/runs/{run.pk}/cancel", {**me, "reason": "once more"}, follow=True)
-    assert "has asked to cancel this run already" in html(again)
+    again = client.post(f"/runs/{run.pk}/act/cancel", {**me, "reason": "once more"}, follow=True)
+    assert "has asked for that already" in html(again)
     run.refresh_from_db()
     assert run.cancel_reason == "customer withdrew"
     assert Event.objects.filter(kind="run.cancel_requested").count() == 1
