@@ -8,7 +8,12 @@ import sys
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agentops.settings")
     from django.core.exceptions import ImproperlyConfigured
-    from django.core.management import execute_from_command_line
+
+    try:
+        from django.core.management import execute_from_command_line
+    except ModuleNotFoundError:
+        hint = "Django is not installed for this Python: use .venv/bin/python manage.py ... (`make run` makes it)"
+        raise SystemExit(hint) from None
 
     try:
         execute_from_command_line(sys.argv)

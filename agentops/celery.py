@@ -1,10 +1,11 @@
 """The worker's application. Messages are hints with a run's id; losing every one of them loses nothing."""
 
+import logging
 import os
 from typing import Any
 
 from celery import Celery
-from celery.signals import celeryd_init
+from celery.signals import after_setup_logger, celeryd_init
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agentops.settings")
 
@@ -20,3 +21,10 @@ def one_run_a_process(options: dict[str, Any] | None = None, **_: Any) -> None:
     pool = str((options or {}).get("pool") or "prefork")
     if pool not in ("prefork", "solo"):
         raise SystemExit(f"the worker's pool is {pool}: start it with --pool=prefork, one run a process")
+
+
+@after_setup_logger.connect
+def say_less(**_: Any) -> None:
+    """Two lines a hint would bury what matters: what became of a run stands in its own record."""
+    for name in ("celery.worker.strategy", "celery.app.trace"):
+        logging.getLogger(name).setLevel(logging.WARNING)

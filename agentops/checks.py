@@ -27,6 +27,8 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 KNOWN_KEYS = ("insecure-until-the-stack-makes-one",)
 SHORTEST_KEY = 32
 CODE_COMMANDS = {"makemigrations", "migrate", "sqlmigrate", "showmigrations", "collectstatic", "compilemessages"}
+# what sets an installation up needs its database, and neither billing nor help desk
+CODE_COMMANDS |= {"createsuperuser", "changepassword", "publish_policy", "make_token", "tokens", "state_machines"}
 
 Found = Iterator[CheckMessage]
 

@@ -3,6 +3,7 @@
 import datetime as dt
 import importlib.util
 import os
+import re
 from pathlib import Path
 
 import dj_database_url
@@ -29,7 +30,27 @@ def env(name: str, default: str = "") -> str:
 
 
 def flag(name: str) -> bool:
-    return env(name).lower() in {"1", "true", "yes", "on"}
+    """Raises ImproperlyConfigured for a word that is neither on nor off: a mistyped one must not pass for off."""
+    value = env(name).lower()
+    if value not in {"1", "true", "yes", "on", "0", "false", "no", "off", ""}:
+        raise ImproperlyConfigured(f"{name} is {env(name)!r}: give 1 or 0, or unset it")
+    return value in {"1", "true", "yes", "on"}
+
+
+def one_of(name: str, *words: str) -> str:
+    """One of a few words, the first by default. Raises ImproperlyConfigured."""
+    value = env(name).upper() or words[0]
+    if value not in words:
+        raise ImproperlyConfigured(f"{name} is {env(name)!r}: give {', '.join(words)}, or unset it")
+    return value
+
+
+def web_address(name: str, default: str) -> str:
+    """An http(s) address without a path. Raises ImproperlyConfigured."""
+    value = env(name, default).rstrip("/")
+    if not re.fullmatch(r"https?://[^/\s?#]+", value):
+        raise ImproperlyConfigured(f"{name} is {env(name)!r}: give an address such as https://agentops.example.com")
+    return value
 
 
 def number(name: str, default: str) -> float:
@@ -48,7 +69,7 @@ DEMO = flag("DEMO")
 DEMO_RUNS = env("DEMO_RUNS", "1") == "1"  # the demo world comes with runs that wait for somebody
 SECRET_KEY = env("SECRET_KEY", "insecure-until-the-stack-makes-one" if DEBUG else "")
 PORT = env("PORT", "8000")
-PUBLIC_URL = env("PUBLIC_URL", f"http://localhost:{PORT}").rstrip("/")
+PUBLIC_URL = web_address("PUBLIC_URL", f"http://localhost:{PORT}")
 ALLOWED_HOSTS = env("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]").split(",")
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
 INSTALLATION = env("INSTALLATION", "local")
@@ -223,6 +244,6 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"plain": {"format": "%(levelname)s %(name)s %(message)s"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
-    "root": {"handlers": ["console"], "level": env("LOG_LEVEL", "INFO")},
+    "root": {"handlers": ["console"], "level": one_of("LOG_LEVEL", "INFO", "DEBUG", "WARNING", "ERROR", "CRITICAL")},
     "loggers": {"httpx": {"level": "WARNING"}, "stripe": {"level": "WARNING"}},
 }

@@ -28,12 +28,7 @@ def start_workflow(*, name: str, data: Any, initiator: Principal, start_key: str
     try:
         checked = found.Input.model_validate(data).plain_dict()
     except ValidationError as problem:
-        raise BadInput(
-            [
-                {"field": ".".join(str(part) for part in one["loc"]) or "input", "message": one["msg"]}
-                for one in problem.errors()
-            ]
-        ) from None
+        raise BadInput([_fault(one["loc"], one["msg"]) for one in problem.errors()]) from None
     subject = found.subject(data=checked)
     kind = Principal.Kind.AGENT if found.choices else Principal.Kind.WORKFLOW
     return start(
@@ -50,3 +45,8 @@ def start_workflow(*, name: str, data: Any, initiator: Principal, start_key: str
         ),
         agent=principals.find_or_make(kind=kind, key=f"{kind}:{found.name}", label=f"{found.title} agent"),
     )
+
+
+def _fault(path: tuple[int | str, ...], message: str) -> dict[str, str]:
+    field = ".".join(str(part) for part in path) or "input"
+    return {"field": field, "message": message.removeprefix("Value error, ")}

@@ -86,3 +86,15 @@ def owner(database: str, postgres: EmbeddedPostgres) -> Iterator[psycopg.Connect
     """An autocommitting connection as the tables' owner: may change what the application's role may not."""
     with psycopg.connect(postgres.url("owner", database), autocommit=True) as connection:
         yield connection
+
+
+# folders whose tests start processes of their own (servers, workers, the sandbox): not part of the fast run
+PROCESSES = ("desk", "docs", "engine", "external", "local", "sandbox", "story", "tools")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what takes long by where it lives, so that `make test-fast` needs no list of its own."""
+    for item in items:
+        folder = item.path.relative_to(REPO / "tests").parts[0]
+        if folder in PROCESSES:
+            item.add_marker(pytest.mark.stack)

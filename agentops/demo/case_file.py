@@ -2,20 +2,46 @@
 
 import datetime as dt
 import json
+import re
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, StrictStr, ValidationError, model_validator
+from pydantic import AfterValidator, Field, StrictStr, ValidationError, model_validator
 
 from agentops.demo.world import BUSINESS
 from runs.money import CurrencyText, MoneyError, Strict, parse_amount
 
 MAX_BYTES = 100_000
 Text = Annotated[StrictStr, Field(min_length=1, max_length=200)]
-Number = Annotated[StrictStr, Field(pattern=r"^[A-Z]{2,4}-[0-9]{1,8}$")]
-Moment = Annotated[StrictStr, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
-Percent = Annotated[StrictStr, Field(pattern=r"^\d{1,3}(\.\d{1,4})?$")]
+
+
+def _shaped(pattern: str, hint: str) -> AfterValidator:
+    """A text of that shape, refused with an example instead of the pattern."""
+
+    def check(value: str) -> str:
+        if not re.fullmatch(pattern, value, re.ASCII):
+            raise ValueError(hint)
+        return value
+
+    return AfterValidator(check)
+
+
+def _exists(value: str) -> str:
+    try:
+        dt.datetime.fromisoformat(value)
+    except ValueError:
+        raise ValueError("is not a day and time that exists") from None
+    return value
+
+
+Number = Annotated[StrictStr, _shaped(r"[A-Z]{2,4}-[0-9]{1,8}", "write letters and a number, as CS-9001")]
+Moment = Annotated[
+    StrictStr,
+    _shaped(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "write it in UTC as 2026-09-17T08:10:00Z"),
+    AfterValidator(_exists),
+]
+Percent = Annotated[StrictStr, _shaped(r"\d{1,3}(\.\d{1,4})?", "write a percentage as text: 99.95")]
 
 
 class BadCase(Exception):
@@ -50,11 +76,6 @@ class CaseFile(Strict):
             parse_amount(text=self.total, currency=self.currency)
         except MoneyError as problem:
             raise ValueError(f"total {problem}") from None
-        for name in ("outage_began", "outage_ended"):
-            try:
-                dt.datetime.fromisoformat(getattr(self, name))
-            except ValueError:
-                raise ValueError(f"{name} is not a day and time that exists") from None
         if self.outage_ended <= self.outage_began:
             raise ValueError("outage_ended must be later than outage_began")
         for tier in self.tiers or []:
@@ -126,8 +147,13 @@ def read_case(*, path: Path) -> CaseFile:
         found = json.loads(raw)
     except (ValueError, RecursionError) as problem:
         raise BadCase(f"{path}: is not JSON ({problem}); write one object in braces") from None
+    if not isinstance(found, dict):
+        raise BadCase(f"{path}: holds no object; write one in braces, as examples/case.json does")
     try:
         return CaseFile.model_validate(found)
     except ValidationError as problem:
-        lines = [f"  {'.'.join(str(part) for part in one['loc']) or 'case'}: {one['msg']}" for one in problem.errors()]
+        lines = [
+            f"  {'.'.join(str(part) for part in one['loc']) or 'case'}: {one['msg'].removeprefix('Value error, ')}"
+            for one in problem.errors()
+        ]
         raise BadCase(f"{path}: is not a case:\n" + "\n".join(lines)) from None

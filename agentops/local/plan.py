@@ -80,7 +80,7 @@ def _sandbox(env: Mapping[str, str]) -> Program:
 
 def _web(env: Mapping[str, str]) -> Program:
     listen = ["--host", "127.0.0.1", "--port", env["PORT"], "--ws", "auto"]
-    quiet = ["--no-access-log", "--no-server-header", "--timeout-graceful-shutdown", "4"]
+    quiet = ["--no-access-log", "--no-server-header", "--timeout-graceful-shutdown", "4", "--lifespan", "off"]
     return Program(
         "web",
         [sys.executable, "-m", "uvicorn", "agentops.asgi:application", *listen, *quiet],

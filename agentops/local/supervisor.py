@@ -43,11 +43,15 @@ def supervise(stack: Stack, /) -> None:
     try:
         with stack:
             _announce(stack)
+            why = "a process gave up"
             try:
                 Watcher(stack=stack).watch()
+            except StopRequested as request:
+                why = str(request)
+                raise
             finally:
                 _ignore_signals()
-                stack.console.say("stopping ...")
+                stack.console.say(f"stopping ({why}) ...")
     except StopRequested:
         stack.console.say("stopped")
     finally:
@@ -57,7 +61,7 @@ def supervise(stack: Stack, /) -> None:
 
 def _request_stop(number: int, frame: FrameType | None) -> None:
     _ignore_signals()  # a second Ctrl-C must not interrupt the stopping, which is bounded
-    raise StopRequested
+    raise StopRequested(signal.Signals(number).name)
 
 
 def _ignore_signals() -> None:

@@ -9,8 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Max
 from django_fsm import TransitionNotAllowed
 
 from approvals import locks, rights
@@ -273,5 +275,11 @@ def record_viewing(*, request_id: uuid.UUID, user: User) -> None:
         request = lock_with_run(request_id=request_id)
         viewing = Viewing(request_id=request_id, principal=principal, at=clock.now())
         Viewing.objects.bulk_create([viewing], ignore_conflicts=True)
-        if request.state == RequestState.OPEN and request.run.facts_wanted_at is None:
+        if request.state == RequestState.OPEN and request.run.facts_wanted_at is None and _old(request.run):
             transitions.want_facts(run=request.run)
+
+
+def _old(run: Run) -> bool:
+    """Were the facts read longer ago than they count as fresh? Each look of each colleague must not cost six reads."""
+    read_at = run.evidence.aggregate(last=Max("retrieved_at"))["last"]
+    return read_at is None or clock.now() - read_at > settings.FACT_FRESH

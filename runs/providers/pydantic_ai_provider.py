@@ -79,7 +79,7 @@ class PydanticAiProvider:
             return infer_model(self._model)
         except ImportError as error:
             extra = EXTRAS.get(vendor, vendor)
-            remedy = f"install it: pip install 'pydantic-ai-slim[{extra}]'"
+            remedy = f"install it: .venv/bin/python -m pip install 'pydantic-ai-slim[{extra}]'"
             raise ProviderMisconfigured(
                 f"AGENT_MODEL is {self._model}, whose SDK is not installed; {remedy}"
             ) from error

@@ -108,6 +108,7 @@ def test_nothing_in_the_api_votes_or_settles() -> None:
     assert routes == {
         ("post", "/api/v1/runs"),
         ("get", "/api/v1/runs/{run_id}"),
+        ("post", "/api/v1/runs/{run_id}/signals"),
         ("post", "/api/v1/events/billing"),
     }
     for path in Path(__file__).parents[2].joinpath("agentops/api").glob("*.py"):

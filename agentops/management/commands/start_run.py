@@ -7,38 +7,16 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from agentops.api.parsing import NotAcceptable, read_object
+from agentops.management.files import read_file
 from agentops.starting import BadInput, start_workflow
 from agentops.workflows.registry import UnknownWorkflow
 from runs.models import Principal
 from runs.services import principals
 from runs.services.runs import StartConflict
 
-MAX_BYTES = 100_000
+FIELDS = {"workflow", "input", "key"}
+EXAMPLE = '{"workflow": "service_credit", "input": {"ticket": "CS-8812"}}'
 KEY = re.compile(r"[\x21-\x7e]{0,150}")
-
-
-def read_file(path: Path) -> dict[str, Any]:
-    """The object in a JSON file. Raises CommandError that names what is wrong and what to do."""
-    try:
-        if path.exists() and not path.is_file():
-            raise CommandError(f"{path}: is not a file; give the path of a JSON file")
-        with path.open("rb") as file:
-            raw = file.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as problem:
-        said = getattr(problem, "strerror", None) or "not a path"
-        raise CommandError(f"{path}: cannot be read ({said}); give the path of a JSON file") from None
-    if len(raw) > MAX_BYTES:
-        raise CommandError(f"{path}: is larger than {MAX_BYTES} bytes; a run starts from a small file")
-    try:
-        found = read_object(raw)
-    except NotAcceptable as problem:
-        example = '{"workflow": "service_credit", "input": {"ticket": "CS-8812"}}'
-        raise CommandError(f"{path}: {problem}; write, for example, {example}") from None
-    unknown = set(found) - {"workflow", "input", "key"}
-    if unknown:
-        raise CommandError(f"{path}: unknown field {sorted(unknown)[0][:100]!a}; there are workflow, input and key")
-    return found
 
 
 class Command(BaseCommand):
@@ -49,7 +27,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         path: Path = options["file"]
-        found = read_file(path)
+        found = read_file(path, known=FIELDS, example=EXAMPLE)
         for field, kind in (("workflow", str), ("input", dict)):
             if not isinstance(found.get(field), kind):
                 raise CommandError(
