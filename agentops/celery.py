@@ -18,9 +18,10 @@ app.autodiscover_tasks(["agentops"])
 def one_run_a_process(options: dict[str, Any] | None = None, **_: Any) -> None:
     """Refuse to start on threads: that a process which looks is not in a call at the same time is what tells a lost
     answer from a running call (`close_dead_attempt`)."""
-    pool = str((options or {}).get("pool") or "prefork")
-    if pool not in ("prefork", "solo"):
-        raise SystemExit(f"the worker's pool is {pool}: start it with --pool=prefork, one run a process")
+    pool = (options or {}).get("pool") or "prefork"
+    name = pool if isinstance(pool, str) else pool.__module__.rpartition(".")[2]
+    if name not in ("prefork", "solo"):
+        raise SystemExit(f"the worker's pool is {name}: start it with --pool=prefork, one run a process")
 
 
 @after_setup_logger.connect
