@@ -37,8 +37,8 @@ CHOICES = (
     Choice(
         key="twice",
         word="It happened twice",
-        does="The first reference counts; the second is kept as the one to reverse on their side, and a person gets the "
-        "run.",
+        does="The first reference counts; the second is kept as the one to reverse on their side, and a person gets "
+        "the run.",
         button="Record: it happened twice",
     ),
     Choice(
