@@ -231,6 +231,10 @@ def _contradicted(
     return None
 
 
+def _seconds_until(moment: dt.datetime) -> int:
+    return max(1, round((moment - clock.now()).total_seconds() + 0.5))
+
+
 def _may_have_happened(operation: Operation, case: Case, contract: Contract | None) -> CaseResult | None:
     """Why "it did not happen" cannot be recorded: it frees the business key for another try, so nobody may still be
     able to make it happen, the other side may never have shown it, and where it can say so it has just said "none"."""
@@ -240,6 +244,10 @@ def _may_have_happened(operation: Operation, case: Case, contract: Contract | No
         return CaseResult(code="sender_may_wake", detail=detail)
     if seen := standing_references(observations=operation.observations.order_by("at")):
         return CaseResult(code="seen_recorded", detail={**detail, "reference": ", ".join(seen)})
+    # nor may a call still be on its way: until its limit is over, its effect may yet come
+    over = max((one.send_before + one.call_limit for one in attempts), default=None)
+    if over is not None and clock.now() <= over:
+        return CaseResult(code="too_early", detail={**detail, "seconds": _seconds_until(over)})
     if contract is None or not contract.lookup_is_conclusive:
         return None  # nobody can be asked who would know: the person's evidence is all there is
     asked = operation.observations.filter(source=Observation.Source.PROBE).order_by("-asked_at", "-at").first()
@@ -248,8 +256,7 @@ def _may_have_happened(operation: Operation, case: Case, contract: Contract | No
     if asked.finding == Observation.Finding.UNREACHABLE:
         return CaseResult(code="unreachable", detail={**detail, "problem": asked.summary})
     if attempts and asked.asked_at <= (proof := conclusive_from(contract=contract, attempts=attempts)):
-        wait = max(1, round((proof - clock.now()).total_seconds() + 0.5))
-        return CaseResult(code="too_early", detail={**detail, "seconds": wait})
+        return CaseResult(code="too_early", detail={**detail, "seconds": _seconds_until(proof)})
     return None
 
 

@@ -38,6 +38,7 @@ from runs.tools.billing.contract import CREATE_CREDIT
 from tests.engine.receiver_model import Clock, Packet, Receiver
 
 S = OperationState
+IN_FLIGHT = ("sending", "unknown", "accepted")
 TOOL = "model.effect"
 EFFECT = {"thing": "one"}
 CONTRACT = replace(
@@ -52,7 +53,10 @@ CONTRACT = replace(
 )
 START = dt.datetime.now(tz=dt.UTC) - dt.timedelta(days=30)
 TIME = Clock(START)
-HOW = ["answered", "refused", "lost", "underway", "dropped", "overloaded", "not_sent"]
+REACHABLE = st.sampled_from([True, True, True, False])
+LAGS = st.sampled_from([0.0, 0.9])
+LOST = settle.Answer(result=Result.AMBIGUOUS, detail="no answer")
+REPEATS = st.sampled_from([Repeat.BY_IDENTITY, Repeat.BY_IDENTITY, Repeat.LOOK_UP_FIRST, Repeat.ONCE])
 SEEN_EDGES: set[tuple[str, str]] = set()
 
 
@@ -82,7 +86,7 @@ class History(RuleBasedStateMachine):
         super().__init__()
         self.senders: list[Sender] = []
 
-    @initialize(repeat=st.sampled_from([Repeat.BY_IDENTITY, Repeat.BY_IDENTITY, Repeat.LOOK_UP_FIRST, Repeat.ONCE]))
+    @initialize(repeat=REPEATS)
     def begin(self, repeat: Repeat) -> None:
         key = uuid.uuid4()
         self.contract: Contract = replace(CONTRACT, repeat=repeat, business_key=lambda effect: f"model/{key}")
@@ -108,6 +112,7 @@ class History(RuleBasedStateMachine):
                 binding_digest=binding, valid_for=dt.timedelta(days=365), actor=self.actor,
             )  # fmt: skip
         self.claimer = self._process()
+        assert self._open(classification.Resend.NO)
 
     # ---- what the rules stand on
 
@@ -153,53 +158,68 @@ class History(RuleBasedStateMachine):
 
     # ---- what may happen
 
-    @rule(seconds=st.sampled_from([1, 4, 12, 40, 3000]))
+    @precondition(lambda self: self.senders or self._state() in IN_FLIGHT)
+    @rule(seconds=st.sampled_from([1, 4, 12, 40, 40, 3000]))
     def time_passes(self, seconds: int) -> None:
         TIME.tick(seconds)
 
-    @precondition(lambda self: self._state() in ("none", "authorised"))
+    @precondition(lambda self: not self.senders and self._state() not in (*IN_FLIGHT, "authorised"))
+    @rule(repeat=REPEATS)
+    def it_is_over_and_another_begins(self, repeat: Repeat) -> None:
+        self._note_edges()
+        self.begin(repeat)
+
+    @precondition(lambda self: self._state() == "authorised")
     @rule()
-    def send(self) -> None:
+    def it_is_tried_again(self) -> None:
         if (found := self.operation) is not None and found.next_attempt_at is not None:
             TIME.at = max(TIME.at, found.next_attempt_at)
         self._open(classification.Resend.NO)
 
-    @precondition(lambda self: any(one.packet is None for one in self.senders))
-    @rule(
-        how=st.sampled_from(HOW),
-        lag=st.sampled_from([0.0, 0.9]),
-        at_once=st.booleans(),
-    )
-    def a_sender_calls(self, how: str, lag: float, at_once: bool) -> None:
+    def _caller(self) -> Sender | None:
+        """The first sender that has not called yet, after it began its call; None when it was too late."""
         sender = next(one for one in self.senders if one.packet is None)
-        if how == "not_sent":
-            return self._report(sender, settle.Answer(result=Result.NOT_SENT, detail="no connection"))
-        if not self._call(sender) or sender.packet is None:
-            return None
-        lost = settle.Answer(result=Result.AMBIGUOUS, detail="no answer")
-        sender.answer = lost
-        if how in ("refused", "overloaded", "dropped"):
-            self.receiver.drop(sender.packet)
-            result = {"refused": Result.REFUSED, "overloaded": Result.OVERLOADED}.get(how, Result.AMBIGUOUS)
-            sender.answer = settle.Answer(result=result, detail=how)
-        elif how in ("answered", "lost"):
-            found = self.receiver.deliver(sender.packet, lag=lag)
-            if how == "answered" and found is not None:
-                sender.answer = settle.Answer(result=Result.DONE, detail="made", record=found)
+        return sender if self._call(sender) else None
+
+    def _answered(self, sender: Sender, answer: settle.Answer, *, at_once: bool) -> None:
+        sender.answer = answer
         if at_once:
-            self._report(sender, sender.answer)
-        return None
+            self._report(sender, answer)
 
     @precondition(lambda self: any(one.packet is None for one in self.senders))
-    @rule(how=st.sampled_from(["answered", "refused"]))
-    def a_call_goes_as_planned(self, how: str) -> None:
-        """A rule of its own, so that what is usual is usual here too."""
-        self.a_sender_calls(how=how, lag=0.0, at_once=True)
+    @rule(lag=LAGS, at_once=st.booleans())
+    def a_call_is_answered(self, lag: float, at_once: bool) -> None:
+        if (sender := self._caller()) is not None and sender.packet is not None:
+            found = self.receiver.deliver(sender.packet, lag=lag)
+            answer = settle.Answer(result=Result.DONE, detail="made", record=found) if found else LOST
+            self._answered(sender, answer, at_once=at_once)
+
+    @precondition(lambda self: any(one.packet is None for one in self.senders))
+    @rule(how=st.sampled_from(["made", "underway", "dropped"]), lag=LAGS, at_once=st.booleans())
+    def a_calls_answer_is_lost(self, how: str, lag: float, at_once: bool) -> None:
+        if (sender := self._caller()) is not None and sender.packet is not None:
+            if how == "made":
+                self.receiver.deliver(sender.packet, lag=lag)
+            elif how == "dropped":
+                self.receiver.drop(sender.packet)
+            self._answered(sender, LOST, at_once=at_once)
+
+    @precondition(lambda self: any(one.packet is None for one in self.senders))
+    @rule(result=st.sampled_from([Result.REFUSED, Result.OVERLOADED]), at_once=st.booleans())
+    def a_call_is_refused(self, result: Result, at_once: bool) -> None:
+        if (sender := self._caller()) is not None and sender.packet is not None:
+            self.receiver.drop(sender.packet)
+            self._answered(sender, settle.Answer(result=result, detail="refused"), at_once=at_once)
+
+    @precondition(lambda self: any(one.packet is None for one in self.senders))
+    @rule()
+    def no_connection_is_made(self) -> None:
+        sender = next(one for one in self.senders if one.packet is None)
+        self._report(sender, settle.Answer(result=Result.NOT_SENT, detail="no connection"))
 
     @precondition(lambda self: any(one.packet is None and not one.checked for one in self.senders))
     @rule()
-    def a_sender_freezes(self) -> None:
-        """It has looked at the clock, and will call when it wakes."""
+    def a_sender_freezes_before_its_call(self) -> None:
         sender = next(one for one in self.senders if one.packet is None and not one.checked)
         sender.checked = clock.now() <= sender.attempt.send_before
 
@@ -231,9 +251,14 @@ class History(RuleBasedStateMachine):
         settle.close_dead_attempt(operation_id=found.pk, claimer=self.claimer, actor=self.actor)
 
     @precondition(lambda self: self._state() in ("unknown", "accepted"))
-    @rule(reachable=st.sampled_from([True, True, True, False]))
-    def it_is_asked(self, reachable: bool) -> None:
-        """The settling step: ask, and after absence send again or fail it, as the rules say."""
+    @rule(
+        reachable=st.sampled_from([True, True, True, False]), event=st.booleans(), after=st.sampled_from([0, 0, 2, 40])
+    )
+    def it_is_asked(self, reachable: bool, event: bool = False, after: int = 0) -> None:
+        """The settling step, sooner or later: ask, and after absence send again or fail it, as the rules say."""
+        TIME.tick(after)
+        if event:
+            self._event_arrives()
         found = self.operation
         assert found is not None
         settle.close_dead_attempt(operation_id=found.pk, claimer=self.claimer, actor=self.actor)
@@ -253,8 +278,8 @@ class History(RuleBasedStateMachine):
     @rule()
     def it_is_accepted_for_later(self) -> None:
         """No connector answers so yet; the machine has the edge, and what follows must hold for it too."""
-        sender = next(one for one in self.senders if one.packet is None)
-        if not self._call(sender):
+        sender = self._caller()
+        if sender is None:
             return
         with transaction.atomic(durable=True):
             found = self.operation
@@ -272,8 +297,7 @@ class History(RuleBasedStateMachine):
             run, operation = moves.lock(operation_id=found.pk)
             moves.move(run=run, operation=operation, to=S.ABANDONED, actor=self.actor, why="given up")
 
-    @rule()
-    def an_event_arrives(self) -> None:
+    def _event_arrives(self) -> None:
         thing = {"metadata": {"operation_identity": self.proposal.identity}}
         payload = {"data": {"object": thing}}
         external_events.receive(
@@ -304,7 +328,7 @@ class History(RuleBasedStateMachine):
             case_number=case.pk, principal=self.actor, verdict="happened" if made else "did_not", evidence="looked",
             reference=made[0] if made else "", contract=self.contract,
         )  # fmt: skip
-        assert told.code in ("ok", "sender_may_wake", "resolved", "too_early"), told
+        assert told.code in ("ok", "sender_may_wake", "resolved", "too_early", "seen_recorded", "not_asked"), told
 
     # ---- what must hold, whatever happens
 
@@ -333,9 +357,11 @@ class History(RuleBasedStateMachine):
                 self.check()
                 self._let_it_end()
             finally:
-                stream = f"run:{self.lease.run_id}"
-                for event in Event.objects.filter(stream=stream, kind="operation.state"):
-                    SEEN_EDGES.add((event.data["source"], event.data["target"]))
+                self._note_edges()
+
+    def _note_edges(self) -> None:
+        for event in Event.objects.filter(stream=f"run:{self.lease.run_id}", kind="operation.state"):
+            SEEN_EDGES.add((event.data["source"], event.data["target"]))
 
     def _let_it_end(self) -> None:
         """Time passes, frozen senders report, everybody asks: then the truth is known, and it is the receiver's."""
