@@ -77,8 +77,8 @@ _SAID = {
     "happen. If it was undone since, have it asked again: what is void no longer counts.",
     "not_asked": "{system} has not been asked since you claimed the case. Nothing was recorded; try again.",
     "unreachable": "{system} could not be asked just now ({problem}). Nothing was recorded; try again.",
-    "too_early": "{system} shows no record, but one may still appear until its time to settle is over. Nothing was "
-    "recorded; try again in {seconds} s.",
+    "too_early": "What was sent to {system} may still arrive there, or still appear. Nothing was recorded; try again "
+    "in {seconds} s.",
     "not_unknown": "The operation is {state} by now, so no verdict about its outcome is left to give.",
     "not_settled": "The operation is {state}: it has to be settled before anything can be noted about it.",
     "not_waited_for": "Nothing waits for that process any more: it has reported, or is recorded as ended.",
