@@ -31,13 +31,14 @@ CHOICES = (
     Choice(
         key="did_not",
         word="It did not happen",
-        does="The operation counts as failed, what it reserved is given back, and the workflow decides what follows.",
+        does="The operation counts as failed, what it reserved is given back, and a person gets the run.",
         button="Record: it did not happen",
     ),
     Choice(
         key="twice",
         word="It happened twice",
-        does="The first reference counts; the second is kept in the record as the one to reverse on their side.",
+        does="The first reference counts; the second is kept as the one to reverse on their side, and a person gets "
+        "the run.",
         button="Record: it happened twice",
     ),
     Choice(
@@ -76,8 +77,8 @@ _SAID = {
     "happen. If it was undone since, have it asked again: what is void no longer counts.",
     "not_asked": "{system} has not been asked since you claimed the case. Nothing was recorded; try again.",
     "unreachable": "{system} could not be asked just now ({problem}). Nothing was recorded; try again.",
-    "too_early": "{system} shows no record, but one may still appear until its time to settle is over. Nothing was "
-    "recorded; try again in {seconds} s.",
+    "too_early": "What was sent to {system} may still arrive there, or still appear. Nothing was recorded; try again "
+    "in {seconds} s.",
     "not_unknown": "The operation is {state} by now, so no verdict about its outcome is left to give.",
     "not_settled": "The operation is {state}: it has to be settled before anything can be noted about it.",
     "not_waited_for": "Nothing waits for that process any more: it has reported, or is recorded as ended.",
@@ -113,7 +114,7 @@ def stands(*, state: str, system: str, reference: str, failure: str, theirs: Seq
         "compensated": f"completed as {reference} and reversed later",
     }.get(state, state)
     if not theirs:
-        return f"Our record says: {ours}. Why that is in doubt stands above; {system} has named no other record so far."
+        return f"Our record says: {ours}. Nothing that {system} shows now stands against it; what did is told above."
     named, money = " and ".join(theirs), amount or "the effect"
     may = f"{money} may be out a second time" if reference else f"{money} may be out although our record says it is not"
     return f"Our record says: {ours}. {system.capitalize()} names {named}, so {may}."

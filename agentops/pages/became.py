@@ -27,7 +27,7 @@ class Outcome:
 def operations_of(*, requests: Iterable[ApprovalRequest]) -> dict[object, Operation]:
     """Operations by their proposal's id, with their cases, in two queries."""
     ids = [request.proposal_id for request in requests]
-    found = Operation.objects.filter(proposal_id__in=ids).prefetch_related("cases")
+    found = Operation.objects.filter(proposal_id__in=ids).prefetch_related("cases__resolved_by")
     return {operation.proposal_id: operation for operation in found}
 
 
@@ -65,7 +65,7 @@ _NOTHING_SENT: dict[RequestState, str] = {
 
 def _of_operation(operation: Operation) -> str:
     if dispute := dispute_about(operation=operation):
-        return f"In dispute ({dispute.label}): {dispute.why}."
+        return dispute.dispute
     reference = f" as {operation.external_reference}" if operation.external_reference else ""
     twice = f" {operation.other_reference} is a second one, to be reversed there." if operation.other_reference else ""
     proved = "An admin settled that it was not done." if operation.settled_by == "person" else "Proved not done."

@@ -33,5 +33,5 @@ def _done(run: Run) -> str:
     for operation in Operation.objects.filter(run=run, state=OperationState.SUCCEEDED):
         if other := operation.other_reference:
             said.append(f"{operation.system} has it twice: {other} has to be reversed there.")
-    said += [f"In dispute ({case.label}): {case.why}." for case in disputes().filter(operation__run=run)]
+    said += [case.dispute for case in disputes().filter(operation__run=run)]
     return " ".join(said) or "Nothing was done."

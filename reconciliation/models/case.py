@@ -69,6 +69,13 @@ class Case(models.Model):
     def label(self) -> str:
         return f"RC-{self.number}"
 
+    @property
+    def dispute(self) -> str:
+        """What a case about a settled operation says to whoever looks at that operation, in a sentence or two."""
+        if self.verdict:
+            return f"Put right outside ({self.label}): {self.why}. {self.resolved_by}: {self.evidence}"
+        return f"In dispute ({self.label}): {self.why}."
+
     @transition(field=state, source=S.OPEN, target=S.CLAIMED)
     def claim(self) -> None:
         """Somebody works on it."""

@@ -176,3 +176,27 @@ def test_the_products_plan_keeps_secrets_off_command_lines() -> None:
     entries = product(env)
     assert [entry.name for entry in entries if isinstance(entry, Program)] == ["sandbox", "web", "worker", "relay"]
     assert not any(secret in part for entry in entries for part in entry.command for secret in secrets)
+
+
+def test_a_step_for_a_database_of_ones_own_is_left_out_of_somebody_elses(
+    data_dir: Path, shared: EmbeddedPostgres
+) -> None:
+    def plan(env: Mapping[str, str]) -> list[Entry]:
+        return [Step("ours", stand_ins.python("print('ran')"), own_database=True)]
+
+    with Stack(data_dir, plan=plan, tests=True):
+        assert "ran" in (data_dir / "logs" / "ours.log").read_text()
+    (data_dir / "logs" / "ours.log").unlink()
+    shared.create_database("of_others")
+    given = {"DATABASE_URL": shared.url("owner", "of_others")}
+    with Stack(data_dir, plan=plan, env=given, tests=True):
+        assert not (data_dir / "logs" / "ours.log").exists()
+
+
+def test_what_ran_before_is_ended_only_in_a_database_of_ones_own_and_before_anything_runs() -> None:
+    env = {"AGENTOPS_DATA": "/d", "PORT": "8000", "OWNER_DATABASE_URL": "x", "DATABASE_URL": "x"}
+    entries = product(env)
+    [step] = [entry for entry in entries if isinstance(entry, Step) and entry.own_database]
+    assert step.name == "processes_ended" and step.command[-1] == "processes_ended"
+    names = [entry.name for entry in entries]
+    assert names.index("migrate") < names.index("processes_ended") < names.index("web")

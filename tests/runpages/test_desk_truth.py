@@ -218,7 +218,8 @@ def test_what_is_in_dispute_is_never_shown_as_nothing_done(late: Case, tomas: Cl
     for path in (run, f"{run}?tab=operations"):
         page = html(tomas.get(path))
         assert late.label in page and "voided CR-5519 in billing" in page, path
-    assert "In dispute" in html(tomas.get(run))
+    page = html(tomas.get(run))
+    assert "Put right outside" in page and "In dispute" not in page
     assert "Nothing" in html(tomas.get("/cases/")), "nothing is at risk any more"
 
 

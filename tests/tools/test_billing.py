@@ -80,7 +80,7 @@ def test_a_voided_credit_is_found_and_said_to_be_void(outside: Outside) -> None:
     made = tool.send(effect=effect, identity="i/void", wire_key="i/void:0")
     official(outside).v1.credit_notes.void_credit_note(made.raw["id"])
     [found] = tool.look_up(effect=effect, identity="i/void").records
-    assert found.mismatch == {"status": ("issued", "void")}
+    assert found.mismatch == {"status": ("issued", "void")} and found.void and not made.void
 
 
 def test_more_than_is_left_and_replaced_invoices_are_refused(outside: Outside) -> None:
