@@ -68,6 +68,26 @@ def test_a_decision_from_the_keyboard_alone(visitor: Visitor, maya: User) -> Non
     assert Viewing.objects.filter(request=first).count() == 1
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_keyboard_is_seen_wherever_it_is(visitor: Visitor, maya: User, theme: str) -> None:
+    ask = world.ask()
+    visitor.context.add_cookies([{"name": "theme", "value": theme, "url": visitor.url}])
+    visitor.sign_in("maya")
+    drawn = "one => { const s = getComputedStyle(one); return [s.outlineStyle, s.outlineWidth, s.outlineColor]; }"
+    ring = ["solid", "2px", "rgb(10, 101, 115)" if theme == "light" else "rgb(86, 194, 209)"]
+    for path, places in (
+        ("/approvals/", ("nav.tabs a[aria-current]", "#find", "#keys", ".ask .title", "#account summary")),
+        (f"/approvals/{ask.pk}/", ("#approve", "#comment", ".fold summary")),
+    ):
+        page = visitor.goto(path)
+        page.keyboard.press("Tab")
+        for place in places:
+            found = page.locator(place).first
+            assert found.evaluate(drawn) != ring
+            found.focus()
+            assert found.evaluate(drawn) == ring, f"{place} on {path}"
+
+
 def test_keys_can_be_switched_off_and_stay_off(visitor: Visitor, maya: User) -> None:
     world.ask()
     visitor.sign_in("maya")
