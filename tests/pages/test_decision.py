@@ -191,7 +191,7 @@ def test_whoever_may_only_look_sees_the_page_and_why_they_cannot_answer(maya: Us
     assert answer.status_code == 403 and not Decision.objects.exists()
 
 
-def test_a_get_changes_nothing_and_opening_is_a_post(maya: User) -> None:
+def test_a_get_changes_nothing_and_opening_is_a_post(maya: User, owner: psycopg.Connection) -> None:
     ask = world.ask()
     browser = signed_in(maya)
     for _ in range(2):
@@ -201,6 +201,10 @@ def test_a_get_changes_nothing_and_opening_is_a_post(maya: User) -> None:
     for _ in range(2):
         assert browser.post(f"/approvals/{ask.pk}/opened").status_code == 204
     assert Viewing.objects.count() == 1
+    ask.run.refresh_from_db()
+    assert ask.run.facts_wanted_at is None, "what was read a moment ago is not read again for each look"
+    owner.execute("UPDATE runs_evidence SET retrieved_at = now() - interval '1 day'")
+    assert browser.post(f"/approvals/{ask.pk}/opened").status_code == 204
     ask.run.refresh_from_db()
     assert ask.run.facts_wanted_at is not None and ask.run.wake_at is not None
 

@@ -125,7 +125,8 @@ def in_a_case(start: dt.datetime, **fields: Any) -> tuple[Teller, Operation]:
     w.observe(operation, "different", t.later(43).now, summary, conclusive=True, raw={"records": [found]})
     t.tell("probe.made", operation=str(operation.pk), finding="different", summary=summary, conclusive=True)
     case = w.open_case(
-        operation, "CR-5519 carries our identity but is not what was sent: Amount: sent $1,200.00 USD, recorded $1,000.00 USD"
+        operation,
+        "CR-5519 carries our identity but is not what was sent: Amount: sent $1,200.00 USD, recorded $1,000.00 USD",
     )
     t.tell("case.opened", case=case.label, case_kind="different", why=case.why, operation=str(operation.pk))
     return t, operation
