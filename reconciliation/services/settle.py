@@ -20,7 +20,7 @@ from reconciliation.classification import (
     after_answer,
     conclusive_from,
 )
-from reconciliation.comparison import in_words
+from reconciliation.comparison import in_words, label_of
 from reconciliation.models import Attempt, Observation, Operation, WorkerProcess
 from reconciliation.models.case import Case
 from reconciliation.models.operation import IN_FLIGHT, OperationState
@@ -289,7 +289,8 @@ def _finding(
         return F.SEVERAL, f"{len(lookup.records)} recorded: {', '.join(one.reference for one in lookup.records)}", True
     one = lookup.records[0]
     if one.mismatch:
-        return F.DIFFERENT, f"one recorded, {one.reference}, but not as sent: {', '.join(one.mismatch)}", True
+        differing = ", ".join(label_of(key).lower() for key in one.mismatch)
+        return F.DIFFERENT, f"one recorded, {one.reference}, but not as sent: {differing}", True
     return F.FOUND, f"exactly one recorded, {one.reference}, as sent", True
 
 
