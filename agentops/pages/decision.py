@@ -10,6 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render, resolve_url
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from agentops import policy_now
 from agentops.pages import decision_facts as facts
 from approvals import words
 from approvals.models import ApprovalRequest
@@ -115,6 +116,7 @@ def _cast(
         acknowledged=request.POST.get("acknowledged") == str(request_id),
         authenticated_by=authenticated_by(request),
         channel="page",
+        reevaluate=lambda asked, version: policy_now.verdict(request=asked, version=version),
     )
 
 
