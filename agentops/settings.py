@@ -110,6 +110,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "agentops.pages.zone.ViewerZone",
+    "agentops.busy.Busy",
 ]
 
 ROOT_URLCONF = "agentops.urls"

@@ -11,7 +11,8 @@ from django.contrib.auth.models import User
 from django.db.models import Q
 
 from approvals import rights
-from approvals.models import ApprovalRequest, Vote
+from approvals.evaluation import Verdict, satisfied
+from approvals.models import ApprovalRequest, PolicyVersion, Vote
 from approvals.models.request import RequestState
 from runs.models import Principal, Proposal, Run
 from runs.models.run import RunState
@@ -89,6 +90,25 @@ def entitlement(*, request: ApprovalRequest, user: User) -> Objection | None:
     if not User.objects.filter(pk=user.pk, is_active=True).exists():
         return Objection(code="inactive")
     return Objection(code="no_right", detail={"group": request.group})
+
+
+def policy(*, request: ApprovalRequest, version: PolicyVersion | None, verdict: Verdict | None) -> Objection | None:
+    """The policy in force (`version`) would not be content with what is asked here; None and no verdict never are."""
+    if version is not None and version.pk == request.policy_version_id:
+        return None
+    if (
+        version is not None
+        and verdict is not None
+        and satisfied(
+            decision_kind="people",
+            group=request.group,
+            quorum=request.quorum,
+            votes_for=request.quorum,
+            verdict=verdict,
+        )
+    ):
+        return None
+    return Objection(code="policy_changed", detail={} if version is None else {"policy": str(version)})
 
 
 def involvement(*, run: Run, user: User) -> Objection | None:

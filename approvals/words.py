@@ -23,6 +23,8 @@ SENTENCES: dict[str, str] = {
     "already_voted": "You have already answered; {votes_for} of {quorum} have approved.",
     "page_differs": "What you had before you is not what is asked. Look at it again before you decide.",
     "out_of_date": "The facts have changed, and are being read again. Look again in a moment.",
+    "policy_changed": "The policy has changed since this was asked, so your answer was not counted. It is being "
+    "checked again under {policy}; look again in a moment.",
     "unread_changes": "Something has changed since it was last asked. Confirm that you have seen what changed.",
     "reason_needed": "Say why you reject it: the comment is empty.",
     "comment_too_long": "The comment is too long: at most {limit} characters.",
@@ -45,7 +47,13 @@ class _Words(dict[str, Any]):
     """A missing detail leaves a readable gap instead of an error."""
 
     def __missing__(self, key: str) -> str:
-        return {"at": "an earlier day", "by": "Somebody", "group": "the group", "verb": "decided"}.get(key, "?")
+        return {
+            "at": "an earlier day",
+            "by": "Somebody",
+            "group": "the group",
+            "policy": "the new one",
+            "verb": "decided",
+        }.get(key, "?")
 
 
 def _filled(code: str, detail: dict[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from runs import clock
 from runs.access import needs, refused, someone_else, user_of
 from runs.models import Principal
 from runs.money import Money
+from runs.rights import NO_RIGHT, entitled
 from runs.services import principals
 from runs.tools.base import Contract
 from runs.tools.registry import UnknownTool, tool
@@ -57,12 +58,15 @@ def _found(number: int) -> Case:
 
 
 def _holder(case: Case, principal: Principal | None, now: dt.datetime) -> str:
-    """Who has the case: me, other, or nobody (a lapsed claim is nobody's)."""
+    """Who has the case: me, other, or nobody (a claim that lapsed, or whose owner left, is nobody's)."""
     if case.state != CaseState.CLAIMED or case.claimed_at is None:
         return "nobody"
     if principal is not None and case.claimed_by_id == principal.pk:
         return "me"
-    return "nobody" if now - case.claimed_at >= CLAIM_LAPSES else "other"
+    owner = case.claimed_by
+    lapsed = now - case.claimed_at >= CLAIM_LAPSES
+    gone = owner is None or not entitled(principal=owner, permission=cases.SETTLE)
+    return "nobody" if lapsed or gone else "other"
 
 
 def _closed_choices(case: Case, senders: list[WorkerProcess], theirs: list[str]) -> dict[str, str]:
@@ -168,11 +172,15 @@ def case_page(request: HttpRequest, number: int) -> HttpResponse:
     return _page(request, case, VerdictForm(currency=case.operation.currency))
 
 
-def _say(request: HttpRequest, result: CaseResult, *, done: str) -> None:
+def _answer(request: HttpRequest, result: CaseResult, *, done: str, to: HttpResponse) -> HttpResponse:
+    """Say what came of it on the page `to`; a lost right has a page of its own."""
+    if result.code == NO_RIGHT:
+        return refused(request, reason=words.refusal(code=result.code, detail=result.detail))
     if result.ok:
         messages.success(request, done)
     else:
         messages.error(request, words.refusal(code=result.code, detail=result.detail))
+    return to
 
 
 @require_POST
@@ -182,8 +190,8 @@ def case_claim(request: HttpRequest, number: int) -> HttpResponse:
         return refused(request, reason=OTHER_LOGIN)
     case = get_object_or_404(Case, pk=number)
     result = cases.claim(case_number=case.pk, principal=principals.of_user(user=user_of(request)))
-    _say(request, result, done=f"{case.label} is yours for 30 minutes. Claiming again renews it.")
-    return redirect("case", case.pk)
+    done = f"{case.label} is yours for 30 minutes. Claiming again renews it."
+    return _answer(request, result, done=done, to=redirect("case", case.pk))
 
 
 @require_POST
@@ -193,8 +201,8 @@ def case_release(request: HttpRequest, number: int) -> HttpResponse:
         return refused(request, reason=OTHER_LOGIN)
     case = get_object_or_404(Case, pk=number)
     result = cases.release(case_number=case.pk, principal=principals.of_user(user=user_of(request)))
-    _say(request, result, done=f"{case.label} is back in the queue.")
-    return redirect("cases" if result.ok else reverse("case", args=[case.pk]))
+    back = redirect("cases" if result.ok else reverse("case", args=[case.pk]))
+    return _answer(request, result, done=f"{case.label} is back in the queue.", to=back)
 
 
 @require_POST
@@ -210,14 +218,16 @@ def case_settle(request: HttpRequest, number: int) -> HttpResponse:
     principal = principals.of_user(user=user_of(request))
     if form.cleaned_data["verdict"] == "still":
         asked = cases.probe_now(operation_id=case.operation_id, principal=principal)
-        _say(request, asked, done="The other side is asked now. Nothing else is sent; the case stays open.")
-        return redirect("case", case.pk)
+        done = "The other side is asked now. Nothing else is sent; the case stays open."
+        return _answer(request, asked, done=done, to=redirect("case", case.pk))
     contract = _ask_first(case, principal)
     result = cases.settle(case_number=case.pk, principal=principal, contract=contract, **form.settling())
     if result.ok:
         messages.success(request, f"{case.label} is settled. Nothing was sent; the run takes note of it.")
         return redirect("case", case.pk)
     problem = words.refusal(code=result.code, detail=result.detail)
+    if result.code == NO_RIGHT:
+        return refused(request, reason=problem)
     field = f"{words.FIELDS.get(result.code, '')}_{form.cleaned_data['verdict']}"
     form.add_error(field if field in form.fields else None, problem)
     return _page(request, _found(number), form, problem=problem, status=409)
@@ -257,6 +267,8 @@ def case_gone(request: HttpRequest, number: int, process_id: uuid.UUID) -> HttpR
         messages.success(request, "Recorded: that process is gone. The other side is asked again now.")
         return redirect("case", case.pk)
     problem = words.refusal(code=result.code, detail=result.detail)
+    if result.code == NO_RIGHT:
+        return refused(request, reason=problem)
     return _page(request, _found(number), verdict, gone=form, problem=problem, status=409)
 
 
@@ -268,6 +280,6 @@ def probe_now(request: HttpRequest, operation_id: uuid.UUID) -> HttpResponse:
         return refused(request, reason=OTHER_LOGIN)
     operation = get_object_or_404(Operation, pk=operation_id)
     result = cases.probe_now(operation_id=operation.pk, principal=principals.of_user(user=user_of(request)))
-    _say(request, result, done="The other side is asked now. Nothing else is sent.")
     back = request.POST.get("case", "")
-    return redirect(reverse("case", args=[int(back)]) if back.isascii() and back.isdigit() else "cases")
+    to = redirect(reverse("case", args=[int(back)]) if back.isascii() and back.isdigit() else "cases")
+    return _answer(request, result, done="The other side is asked now. Nothing else is sent.", to=to)

@@ -62,6 +62,8 @@ KEYS = frozenset(one.key for one in CHOICES)
 _SAID = {
     "by_probe": "{system} was asked just before, and its answer settled this case: {evidence}. Your verdict was not "
     "recorded.",
+    "no_right": "Your rights have changed: this takes an active account with the right to settle cases. Nothing was "
+    "recorded.",
     "resolved": "This case is settled already, by {by}. Your verdict was not recorded.",
     "claimed_by_other": "{by} has this case. Ask them to give it back; a claim lapses after 30 minutes.",
     "not_claimed": "Claim the case first, so that two people do not settle it at once. Nothing was recorded.",

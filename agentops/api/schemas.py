@@ -7,6 +7,9 @@ from typing import Annotated, Any, Literal
 from ninja import Schema
 from pydantic import ConfigDict, Field, StrictStr
 
+KEY = r"^[\x21-\x7e]{1,128}$"
+KEY_WORDS = "1 to 128 visible ASCII characters"
+
 
 class StartRun(Schema):
     """Start a run: the workflow's name and its own input (see the workflow's documentation)."""
@@ -63,9 +66,11 @@ class Problem(Schema):
 
 
 class SendSignal(Schema):
-    """`kind` says what is there now; `document` is what an agent may have asked for. `payload` is kept as it is."""
+    """`key` makes it once for its run; `kind` says what is there now; `document` is what an agent may have asked for.
+    `payload` is kept as it is."""
 
     model_config = ConfigDict(extra="forbid")
+    key: Annotated[StrictStr, Field(pattern=KEY, description=KEY_WORDS, examples=["doc-2291"])]
     kind: Literal["document"]
     payload: Annotated[dict[str, Any], Field(default_factory=dict, max_length=50)]
 

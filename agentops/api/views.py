@@ -7,6 +7,7 @@ from typing import Any
 import stripe
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
+from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from ninja import Header, NinjaAPI
@@ -17,6 +18,8 @@ from ninja.security import HttpBearer
 
 from agentops.api.parsing import MAX_BODY_BYTES, NotAcceptable, StrictParser, TooLarge, read_body, read_object
 from agentops.api.schemas import OperationOut, Problem, Received, RunOut, RunStarted, SendSignal, SignalOut, StartRun
+from agentops.busy import answer as busy_answer
+from agentops.busy import is_busy
 from agentops.starting import BadInput, start_workflow
 from agentops.workflows.registry import UnknownWorkflow
 from reconciliation.models import Operation
@@ -85,6 +88,14 @@ def refused(request: HttpRequest, problem: HttpError) -> HttpResponse:
     if problem.status_code == 401:
         detail = "give a token of an integration that is not revoked, as Authorization: Bearer ..."
     return api.create_response(request, _problem(code, detail, _fault(field, detail)), status=problem.status_code)
+
+
+@api.exception_handler(OperationalError)
+def busy(request: HttpRequest, problem: OperationalError) -> HttpResponse:
+    """A lock that was not given in time; any other trouble of the database stays a server's error."""
+    if not is_busy(problem=problem):
+        raise problem
+    return busy_answer(request=request)
 
 
 @api.exception_handler(RequestDataTooBig)
@@ -190,19 +201,15 @@ def send_signal(
     request: HttpRequest,
     run_id: uuid.UUID,
     body: SendSignal,
-    idempotency_key: str = Header(..., alias="Idempotency-Key", description="1 to 128 visible ASCII characters"),
 ) -> Status[Any]:
     """For a run this integration started. Stored first: one that comes before the run waits for it is found then."""
-    if not KEY.fullmatch(idempotency_key):
-        detail = "use 1 to 128 visible ASCII characters"
-        return Status(422, _problem("invalid", f"Idempotency-Key: {detail}", _fault("Idempotency-Key", detail)))
     sender: Principal = request.auth  # type: ignore[attr-defined]  # ninja sets it
     if not Run.objects.filter(pk=run_id, initiator=sender).exists():
         return Status(404, _problem("not_found", "this integration has started no such run", []))
-    sent = signalling.send(run_id=run_id, key=idempotency_key, kind=body.kind, payload=body.payload, sender=sender)
+    sent = signalling.send(run_id=run_id, key=body.key, kind=body.kind, payload=body.payload, sender=sender)
     if sent.code == "differs":
         detail = "parameters differ: this key was used before with another signal; nothing was stored"
-        return Status(422, _problem("parameters_differ", detail, _fault("Idempotency-Key", detail)))
+        return Status(422, _problem("parameters_differ", detail, _fault("key", detail)))
     return Status(202, {"id": sent.signal.pk, "code": sent.code})
 
 

@@ -13,6 +13,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from agentops import policy_now
 from agentops.pages import decision_facts as facts
 from approvals import objections, words
 from approvals.models import ApprovalRequest
@@ -151,6 +152,7 @@ def _cast(
         acknowledged=request.POST.get("acknowledged") == str(request_id),
         authenticated_by=authenticated_by(request),
         channel="page",
+        reevaluate=lambda asked, version: policy_now.verdict(request=asked, version=version),
     )
 
 

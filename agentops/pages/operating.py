@@ -6,12 +6,15 @@ from runs import words
 from runs.services.operate import OperateResult
 
 _SAID = {
+    "no_right": "Your rights have changed: this takes an active account with the right to operate runs. Nothing was"
+    " changed.",
     "over": "The run has already ended ({state}), so nothing was changed.",
     "already_requested": "{by} has asked for that already.",
     "reason_needed": "Say why: the reason stays in the run's record.",
     "not_paused": "The run is not paused. Nothing was changed.",
     "not_waiting": "The run no longer needs a person: it is {state} now. Nothing was changed.",
-    "claimed_by_other": "{by} has this run. Ask them, or wait until they give it back. Nothing was changed.",
+    "claimed_by_other": "{by} has this run. Ask them to give it back; a claim lapses after 30 minutes. Nothing"
+    " was changed.",
 }
 
 

@@ -14,10 +14,11 @@ from django.views.decorators.http import require_GET, require_POST
 from agentops import reasons
 from agentops.pages import live, standing
 from agentops.pages.operating import say
-from runs import clock, queries
+from runs import clock, holding, queries
 from runs.access import needs, refused, someone_else, user_of
 from runs.models import ModelCall, Principal, Run
 from runs.models.run import RunState
+from runs.rights import NO_RIGHT
 from runs.services import operate, principals
 from runs.services.operate import OperateResult
 
@@ -100,7 +101,7 @@ def _page(request: HttpRequest, run: Run, form: WayForm, *, problem: str = "", s
         "standing": standing.stand(run=run),
         "rows": live.rows(run_id=run.pk, events=events),
         "calls": ModelCall.objects.filter(run=run).order_by("-started_at")[:3],
-        "holder": "me" if mine else "other" if run.owner_id else "nobody",
+        "holder": "me" if mine else "other" if holding.holder(run=run) else "nobody",
         "may": request.user.has_perm("runs.operate_run"),
         "form": form,
         "ways": WAYS,
@@ -127,6 +128,8 @@ def _simple(request: HttpRequest, run_id: uuid.UUID, act: Callable[..., OperateR
     result = act(run_id=run.pk, principal=principals.of_user(user=user_of(request)))
     if result.ok:
         messages.success(request, done)
+    elif result.code == NO_RIGHT:
+        return refused(request, reason=say(result))
     else:
         messages.error(request, say(result))
     return redirect("person_run", run.pk)
@@ -165,6 +168,8 @@ def person_go_on(request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
         return _page(request, run, form, status=422)
     way, reason = form.cleaned_data["way"], form.cleaned_data["reason"]
     result = _carry_out(run=run, principal=principals.of_user(user=user_of(request)), way=way, reason=reason)
+    if result.code == NO_RIGHT:
+        return refused(request, reason=say(result))
     if not result.ok:
         return _page(request, _found(run_id), form, problem=say(result), status=409)
     done = {"gather": "The facts are read again.", "decide": "The agent is asked again."}

@@ -17,6 +17,7 @@ from reconciliation.models import Case, Operation
 from runs import clock, queries, record
 from runs.access import needs, refused, someone_else, user_of
 from runs.models import Event, Evidence, ModelCall, Proposal, Run
+from runs.rights import NO_RIGHT
 from runs.services import operate, principals
 
 AUDIT_PAGE = 500
@@ -214,6 +215,8 @@ def run_act(request: HttpRequest, run_id: uuid.UUID, act: str) -> HttpResponse:
     result = service(run_id=run.pk, principal=principal, reason=form.cleaned_data["reason"])
     if result.ok:
         messages.success(request, ACTS[act].done)
+    elif result.code == NO_RIGHT:
+        return refused(request, reason=say(result))
     else:
         messages.error(request, say(result))
     return redirect("run", run.pk)

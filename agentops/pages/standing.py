@@ -11,6 +11,7 @@ from reconciliation.models import Case, Operation
 from reconciliation.models.case import CaseState
 from reconciliation.models.operation import IN_FLIGHT, OperationState
 from reconciliation.queries import disputes
+from runs import holding
 from runs.models import Run
 from runs.models.run import RunState
 from runs.services.operate import PAUSED
@@ -78,7 +79,8 @@ def _waits(*, run: Run, request: ApprovalRequest | None) -> str:
         more = f", {request.quorum} people" if request.quorum > 1 else ""
         return f"An answer from {GROUP_WORDS.get(request.group, request.group)}{more}"
     if run.state == S.NEEDS_PERSON:
-        return f"{run.owner} has it" if run.owner else "A person to take it over"
+        owner = holding.holder(run=run)
+        return f"{owner} has it" if owner else "A person to take it over"
     if run.state == S.OUTCOME_UNKNOWN:
         return run.waits_for or "Certainty about what happened"
     return run.waits_for if run.state in (S.WAITING, S.AWAITING_APPROVAL, S.EXECUTING) else ""

@@ -307,6 +307,12 @@ _TOLD: dict[str, Callable[[Data], Said]] = {
         icon="triangle-alert", lead="A step broke off", text=short(data.get("reason", "")), tone="amber"
     ),
     "probe.requested": lambda data: Said(icon="radar", lead="Asked to look it up now", inner=True),
+    "act.refused": lambda data: Said(
+        icon="triangle-alert",
+        lead=f"Refused to {short(data.get('by', 'somebody'), 80)}",
+        text=f"{plain_kind(str(data.get('act', 'an act'))).lower()}: not entitled to it any more",
+        tone="amber",
+    ),
     "run.released_by_person": lambda data: Said(icon="hand", lead="Given back to the list"),
     "run.paused": lambda data: Said(
         icon="pause", lead=f"Paused by {short(data.get('by', 'a person'), 80)}", text=short(data.get("reason", ""))

@@ -4,12 +4,14 @@ import datetime as dt
 
 from django.db.models import Q
 
+from agentops import policy_now
 from agentops.permissions import GROUP_WORDS
 from agentops.reasons import Reason
 from agentops.steps.base import Next, Step, committing, hand_over, out_of_date, park
 from agentops.steps.deciding import refuse
 from agentops.steps.gathering import read_facts
 from agentops.workflows.base import Refused
+from approvals import objections
 from approvals.binding import binding_digest
 from approvals.evaluation import Verdict, evaluate
 from approvals.models import Allowance, ApprovalRequest, PolicyVersion
@@ -194,9 +196,25 @@ def _still_open(step: Step, run: Run, request: ApprovalRequest) -> Next:
         why = "a fact it rests on has changed"
         requests.close_open(run=run, to=RequestState.SUPERSEDED, why=why, actor=step.actor)
         return out_of_date(run, why=why, actor=step.actor)
+    if policy := _policy_moved(run, request):
+        requests.close_open(run=run, to=RequestState.SUPERSEDED, why=policy, actor=step.actor)
+        return out_of_date(run, why=policy, actor=step.actor)
     if run.facts_wanted_at:  # wanted once more since they were read
         return Next.GO_ON
     return park(run, until=request.respond_by, waits_for=_waits_for(request))
+
+
+def _policy_moved(run: Run, request: ApprovalRequest) -> str:
+    """Why what is asked is not what the policy in force would ask, or nothing."""
+    version = policies.governing(tool=request.proposal.tool, lock=True)
+    if version is None:
+        return f"no policy governs {request.proposal.tool} any more"
+    if version.pk == request.policy_version_id:
+        return ""
+    request.run = run
+    verdict = policy_now.verdict(request=request, version=version)
+    moved = objections.policy(request=request, version=version, verdict=verdict)
+    return "" if moved is None else f"{version} would not ask this"
 
 
 def _expired(step: Step, run: Run, request: ApprovalRequest) -> Next:

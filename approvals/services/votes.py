@@ -1,7 +1,7 @@
 """Casting a vote: one durable transaction that either counts it or records why it does not count.
 
-Only people reach this: a vote takes a signed-in user, never a token. Locks go Run → Request → users FOR SHARE, and
-everything is read after they are held. The one Decision of a request is written here and nowhere else.
+Only people reach this: a vote takes a signed-in user, never a token. Locks go Run → Request → policy, then users FOR
+SHARE, and everything is read after they are held. The one Decision of a request is written here and nowhere else.
 """
 
 import datetime as dt
@@ -14,16 +14,19 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from approvals import locks, objections, queries, rights
-from approvals.models import ApprovalRequest, Decision, Refusal, Vote
+from approvals.evaluation import Verdict
+from approvals.models import ApprovalRequest, Decision, PolicyVersion, Refusal, Vote
 from approvals.models.request import RequestState
 from approvals.objections import Objection
-from approvals.services import requests
+from approvals.services import policies, requests
 from approvals.words import is_blank, storable
 from runs import clock, record, transitions
 from runs.models import Principal, Run
 from runs.services import principals
 
 COMMENT_LENGTH = 4000
+# what a newer version of the policy says of what is asked; only the layer that knows the workflows can tell
+Reevaluate = Callable[[ApprovalRequest, PolicyVersion], Verdict]
 ACCEPTED = frozenset({"approved", "rejected", "voted"})
 
 
@@ -60,6 +63,8 @@ class _Ballot:
     acknowledged: bool
     authenticated_by: str
     channel: str
+    governing: PolicyVersion | None
+    reevaluate: Reevaluate | None
 
 
 def cast(
@@ -72,6 +77,7 @@ def cast(
     acknowledged: bool,
     authenticated_by: str,
     channel: Literal["page", "command"],
+    reevaluate: Reevaluate | None = None,
 ) -> VoteResult:
     """Count the person's word, or refuse and record it; refusals are returned, never raised.
 
@@ -79,8 +85,9 @@ def cast(
     leaves no trace.
 
     `page_digest` is what the page they saw carried; `acknowledged` that they confirmed having seen the changes;
-    `authenticated_by` how and when their session was authenticated. Raises ApprovalRequest.DoesNotExist, and ValueError
-    for a choice or channel that does not exist.
+    `authenticated_by` how and when their session was authenticated; `reevaluate` asks another version of the policy
+    than the one that asked, and without it a vote under a changed policy is refused. Raises
+    ApprovalRequest.DoesNotExist, and ValueError for a choice or channel that does not exist.
     """
     if choice not in Vote.Choice.values:
         raise ValueError("choice: write approve or reject")
@@ -89,6 +96,7 @@ def cast(
     with transaction.atomic(durable=True):
         principal = principals.of_user(user=user)
         request = requests.lock_with_run(request_id=request_id)
+        governing = policies.governing(tool=request.proposal.tool, lock=True)
         earlier = Vote.objects.filter(request=request).values_list("principal__user_id", flat=True)
         voters = [user_id for user_id in earlier if user_id is not None]
         locks.share_users(user_ids=[user.pk, *voters], group=request.group)
@@ -104,6 +112,8 @@ def cast(
             acknowledged=acknowledged,
             authenticated_by=storable(text=authenticated_by)[:200],
             channel=channel,
+            governing=governing,
+            reevaluate=reevaluate,
         )
         again = _repeat(ballot)
         if again is not None:
@@ -152,6 +162,14 @@ def _out_of_date(ballot: _Ballot) -> Objection | None:
     return None if newest == ballot.request.binding_digest else Objection(code="out_of_date")
 
 
+def _policy_changed(ballot: _Ballot) -> Objection | None:
+    request, version = ballot.request, ballot.governing
+    verdict = None
+    if version is not None and version.pk != request.policy_version_id and ballot.reevaluate is not None:
+        verdict = ballot.reevaluate(request, version)
+    return objections.policy(request=request, version=version, verdict=verdict)
+
+
 def _unread_changes(ballot: _Ballot) -> Objection | None:
     """Rejecting is always safe, so only a yes waits for the changes to be read."""
     if ballot.choice != Vote.Choice.APPROVE or ballot.acknowledged or not ballot.request.changes:
@@ -174,6 +192,7 @@ _CHECKS: tuple[Callable[[_Ballot], Objection | None], ...] = (
     lambda b: objections.voted(request=b.request, user=b.user),
     _page_differs,
     _out_of_date,
+    _policy_changed,
     _unread_changes,
     _comment,
 )
@@ -208,7 +227,7 @@ def _refuse(ballot: _Ballot, objection: Objection) -> VoteResult:
         )
         request = closed or request
         transitions.wake(run=run)
-    if objection.code == "out_of_date":
+    if objection.code in ("out_of_date", "policy_changed"):
         transitions.want_facts(run=run)
     successor = objection.detail.get("successor")
     return VoteResult(

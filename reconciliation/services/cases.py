@@ -1,4 +1,7 @@
-"""The desk: claiming a case and settling it with evidence. No verdict here sends anything."""
+"""The desk: claiming a case and settling it with evidence. No verdict here sends anything.
+
+Whoever acts is looked at under the run's lock: active, and holding the right to settle cases at that very moment.
+"""
 
 import datetime as dt
 import uuid
@@ -16,12 +19,13 @@ from reconciliation.models.case import CaseState
 from reconciliation.models.operation import SETTLED_ABSENT, OperationState
 from reconciliation.processes import ProcessName, is_running
 from reconciliation.services.settle import succeed
-from runs import clock, record, transitions
+from runs import clock, holding, record, rights, transitions
 from runs.models import Principal, Run
 from runs.money import MAX_MINOR
 from runs.tools.base import Contract, Record
 
-CLAIM_LAPSES = dt.timedelta(minutes=30)
+CLAIM_LAPSES = holding.CLAIM_LAPSES
+SETTLE = "reconciliation.settle_case"
 V = Case.Verdict
 VERDICTS = (V.HAPPENED, V.DIFFERENTLY, V.DID_NOT, V.TWICE, V.NOTED)
 NEED_REFERENCE = (V.HAPPENED, V.DIFFERENTLY, V.TWICE)
@@ -32,7 +36,7 @@ class CaseResult:
     """`code` is ok, or the refusal: resolved, claimed_by_other, not_claimed, reference_needed, reference_taken,
     evidence_needed, amount_needed, other_reference_needed, unknown_verdict, not_unknown, not_settled; of "it did not
     happen": sender_may_wake, seen_recorded, not_asked, unreachable, too_early; of a process: not_waited_for,
-    still_running."""
+    still_running; of any act: no_right (recorded in the run's stream)."""
 
     code: str
     detail: dict[str, Any] = field(default_factory=dict)
@@ -45,6 +49,11 @@ class CaseResult:
 def _lock(case_number: int) -> tuple[Run, Operation, Case]:
     run, operation = moves.lock(operation_id=Case.objects.values_list("operation_id", flat=True).get(pk=case_number))
     return run, operation, Case.objects.select_for_update(of=("self",)).get(pk=case_number)
+
+
+def _no_right(run: Run, principal: Principal, act: str, **about: str) -> CaseResult | None:
+    code = rights.objection(run=run, principal=principal, permission=SETTLE, act=act, **about)
+    return CaseResult(code=code) if code else None
 
 
 def _not_theirs(case: Case, principal: Principal) -> CaseResult | None:
@@ -65,10 +74,13 @@ def _not_theirs(case: Case, principal: Principal) -> CaseResult | None:
 
 
 def _other_owner(case: Case, principal: Principal) -> CaseResult | None:
-    """Somebody else works on it, and the claim has not lapsed."""
+    """Somebody else works on it: their claim has not lapsed, and they may still settle it."""
     if case.state != CaseState.CLAIMED or case.claimed_by_id == principal.pk or case.claimed_at is None:
         return None
-    if clock.now() - case.claimed_at >= CLAIM_LAPSES:
+    owner = case.claimed_by
+    if owner is None or clock.now() - case.claimed_at >= CLAIM_LAPSES:
+        return None
+    if not rights.entitled(principal=owner, permission=SETTLE):
         return None
     return CaseResult(code="claimed_by_other", detail={"by": str(case.claimed_by)})
 
@@ -81,6 +93,8 @@ def claim(*, case_number: int, principal: Principal) -> CaseResult:
     """Take the case; a lapsed claim of another is taken over. Claiming again renews it."""
     with transaction.atomic(durable=True):
         run, _, case = _lock(case_number)
+        if refused := _no_right(run, principal, "case.claim", case=case.label):
+            return refused
         if case.state == CaseState.RESOLVED:
             return CaseResult(code="resolved", detail={"verdict": case.verdict, "by": str(case.resolved_by)})
         if refused := _other_owner(case, principal):
@@ -98,6 +112,8 @@ def release(*, case_number: int, principal: Principal) -> CaseResult:
     """Give the case back."""
     with transaction.atomic(durable=True):
         run, _, case = _lock(case_number)
+        if refused := _no_right(run, principal, "case.release", case=case.label):
+            return refused
         if case.state != CaseState.CLAIMED or case.claimed_by_id != principal.pk:
             return CaseResult(code="not_claimed")
         case.release()
@@ -111,6 +127,8 @@ def probe_now(*, operation_id: uuid.UUID, principal: Principal) -> CaseResult:
     """Have the other side asked at the next opportunity. This is all that *try again* ever does to an unknown one."""
     with transaction.atomic(durable=True):
         run, operation = moves.lock(operation_id=operation_id)
+        if refused := _no_right(run, principal, "probe", operation=str(operation.pk)):
+            return refused
         if not operation.is_unconfirmed:
             return CaseResult(code="not_unknown", detail=_state_of(operation))
         operation.next_probe_at = clock.now()
@@ -139,7 +157,8 @@ def settle(
     """
     with transaction.atomic(durable=True):
         run, operation, case = _lock(case_number)
-        refused = _not_theirs(case, principal)
+        refused = _no_right(run, principal, "case.settle", case=case.label)
+        refused = refused or _not_theirs(case, principal)
         refused = refused or _incomplete(verdict, evidence, reference, actual_minor, other_reference)
         refused = refused or _contradicted(operation, case, verdict, (reference, other_reference), contract)
         if refused:
@@ -160,7 +179,8 @@ def sender_gone(*, case_number: int, principal: Principal, process_id: uuid.UUID
     anew, or its container replaced. From then on its silence counts, and "none recorded" can be proof."""
     with transaction.atomic(durable=True):
         run, operation, case = _lock(case_number)
-        if refused := _not_theirs(case, principal):
+        refused = _no_right(run, principal, "process.gone", case=case.label)
+        if refused := refused or _not_theirs(case, principal):
             return refused
         if not evidence.strip():
             return CaseResult(code="evidence_needed")

@@ -1,4 +1,7 @@
-"""What people do to a run: cancel it, take it over, send it on, close it. Each with a reason, each recorded."""
+"""What people do to a run: cancel it, take it over, send it on, close it. Each with a reason, each recorded.
+
+Whoever acts is looked at under the run's lock: active, and holding the right to operate runs at that very moment.
+"""
 
 import uuid
 from dataclasses import dataclass, field
@@ -6,7 +9,7 @@ from typing import Any
 
 from django.db import transaction
 
-from runs import clock, record, transitions
+from runs import clock, holding, record, rights, transitions
 from runs.models import Principal, Run
 from runs.models.run import RunState
 from runs.services.runs import nudge_relay
@@ -15,7 +18,7 @@ from runs.services.runs import nudge_relay
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperateResult:
     """`code` is ok, or a refusal: over, already_requested, reason_needed, not_waiting, not_paused,
-    claimed_by_other."""
+    claimed_by_other, no_right (recorded in the run's stream)."""
 
     code: str
     detail: dict[str, Any] = field(default_factory=dict)
@@ -29,12 +32,19 @@ def _lock(run_id: uuid.UUID) -> Run:
     return Run.objects.select_for_update(of=("self",)).select_related("owner", "cancelled_by").get(pk=run_id)
 
 
+def _no_right(run: Run, principal: Principal, act: str) -> OperateResult | None:
+    code = rights.objection(run=run, principal=principal, permission=holding.OPERATE, act=act)
+    return OperateResult(code=code) if code else None
+
+
 def cancel(*, run_id: uuid.UUID, principal: Principal, reason: str) -> OperateResult:
     """Ask the run to stop. What has not started never will; what is in flight is settled first; what was done stays."""
     if not reason.strip():
         return OperateResult(code="reason_needed")
     with transaction.atomic(durable=True):
         run = _lock(run_id)
+        if refused := _no_right(run, principal, "cancel"):
+            return refused
         if run.is_over:
             return OperateResult(code="over", detail={"state": run.state})
         if run.cancel_requested_at is not None:
@@ -56,6 +66,8 @@ def pause(*, run_id: uuid.UUID, principal: Principal, reason: str) -> OperateRes
         return OperateResult(code="reason_needed")
     with transaction.atomic(durable=True):
         run = _lock(run_id)
+        if refused := _no_right(run, principal, "pause"):
+            return refused
         if run.is_over:
             return OperateResult(code="over", detail={"state": run.state})
         if run.paused_at is not None:
@@ -74,6 +86,8 @@ def resume(*, run_id: uuid.UUID, principal: Principal, reason: str) -> OperateRe
         return OperateResult(code="reason_needed")
     with transaction.atomic(durable=True):
         run = _lock(run_id)
+        if refused := _no_right(run, principal, "resume"):
+            return refused
         if run.is_over:
             return OperateResult(code="over", detail={"state": run.state})
         if run.paused_at is None:
@@ -86,27 +100,30 @@ def resume(*, run_id: uuid.UUID, principal: Principal, reason: str) -> OperateRe
         return OperateResult(code="ok")
 
 
-def _for_person(run: Run, principal: Principal) -> OperateResult | None:
+def _for_person(run: Run, principal: Principal, act: str) -> OperateResult | None:
     """Refusals shared by everything done to a run that needs a person."""
+    if refused := _no_right(run, principal, act):
+        return refused
     if run.is_over:
         return OperateResult(code="over", detail={"state": run.state})
     if run.state != RunState.NEEDS_PERSON:
         return OperateResult(code="not_waiting", detail={"state": run.state})
-    if run.owner is not None and run.owner_id != principal.pk:
-        return OperateResult(code="claimed_by_other", detail={"by": str(run.owner)})
+    owner = holding.holder(run=run)
+    if owner is not None and owner.pk != principal.pk:
+        return OperateResult(code="claimed_by_other", detail={"by": str(owner)})
     return None
 
 
 def claim(*, run_id: uuid.UUID, principal: Principal) -> OperateResult:
-    """Take a run that needs a person."""
+    """Take a run that needs a person, for `holding.CLAIM_LAPSES`; claiming again renews it."""
     with transaction.atomic(durable=True):
         run = _lock(run_id)
-        if refused := _for_person(run, principal):
+        if refused := _for_person(run, principal, "claim"):
             return refused
         run.owner = principal
         run.waits_for = f"{principal} to go on"
         run.save(update_fields=["owner", "waits_for"])
-        record.append(run=run, kind="run.claimed_by_person", actor=principal, by=str(principal))
+        record.append(run=run, kind=holding.CLAIMED, actor=principal, by=str(principal))
         return OperateResult(code="ok")
 
 
@@ -114,7 +131,7 @@ def release(*, run_id: uuid.UUID, principal: Principal) -> OperateResult:
     """Give a claimed run back to the list."""
     with transaction.atomic(durable=True):
         run = _lock(run_id)
-        if refused := _for_person(run, principal):
+        if refused := _for_person(run, principal, "release"):
             return refused
         run.owner = None
         run.waits_for = "a person to go on"
@@ -123,12 +140,12 @@ def release(*, run_id: uuid.UUID, principal: Principal) -> OperateResult:
         return OperateResult(code="ok")
 
 
-def _send_on(run_id: uuid.UUID, principal: Principal, reason: str, to: RunState) -> OperateResult:
+def _send_on(run_id: uuid.UUID, principal: Principal, reason: str, to: RunState, act: str) -> OperateResult:
     if not reason.strip():
         return OperateResult(code="reason_needed")
     with transaction.atomic(durable=True):
         run = _lock(run_id)
-        if refused := _for_person(run, principal):
+        if refused := _for_person(run, principal, act):
             return refused
         transitions.move(
             run=run, to=to, actor=principal, why=reason.strip(), refusals=[], times_out_of_date=0, tries_in_row=0
@@ -139,12 +156,12 @@ def _send_on(run_id: uuid.UUID, principal: Principal, reason: str, to: RunState)
 
 def gather_again(*, run_id: uuid.UUID, principal: Principal, reason: str) -> OperateResult:
     """Read every fact again and go on from there."""
-    return _send_on(run_id, principal, reason, RunState.GATHERING)
+    return _send_on(run_id, principal, reason, RunState.GATHERING, "gather_again")
 
 
 def decide_again(*, run_id: uuid.UUID, principal: Principal, reason: str) -> OperateResult:
     """Ask the agent once more about the facts as they were read last."""
-    return _send_on(run_id, principal, reason, RunState.DECIDING)
+    return _send_on(run_id, principal, reason, RunState.DECIDING, "decide_again")
 
 
 def close(*, run_id: uuid.UUID, principal: Principal, as_state: str, reason: str) -> OperateResult:
@@ -153,7 +170,7 @@ def close(*, run_id: uuid.UUID, principal: Principal, as_state: str, reason: str
         return OperateResult(code="reason_needed")
     with transaction.atomic(durable=True):
         run = _lock(run_id)
-        if refused := _for_person(run, principal):
+        if refused := _for_person(run, principal, "close"):
             return refused
         target = RunState(as_state)
         if target not in (RunState.COMPLETED, RunState.FAILED):

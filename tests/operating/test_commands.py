@@ -43,6 +43,17 @@ def test_a_run_starts_once_from_its_file(tmp_path: Path) -> None:
     assert made.initiator.kind == Principal.Kind.INTEGRATION
 
 
+def test_each_account_of_the_machine_is_an_initiator_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+    for number in (0, 2_000_000_001):  # the second has no name
+        monkeypatch.setattr(os, "getuid", lambda number=number: number)
+        run("start_run", written(tmp_path, {**GOOD, "key": f"of-{number}"}))
+        made.append(Run.objects.latest("created_at").initiator.key)
+    assert made == ["integration:command-line:root", "integration:command-line:uid-2000000001"]
+
+
 def test_a_key_makes_it_once_and_never_something_else(tmp_path: Path) -> None:
     run("start_run", written(tmp_path, {**GOOD, "key": "may-1"}))
     run("start_run", written(tmp_path, {**GOOD, "key": "may-2"}))

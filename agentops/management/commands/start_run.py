@@ -1,6 +1,7 @@
 """`manage.py start_run <file.json>`: start a run from a file that a person wrote."""
 
-import getpass
+import os
+import pwd
 import re
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,14 @@ from runs.services.runs import StartConflict
 FIELDS = {"workflow", "input", "key"}
 EXAMPLE = '{"workflow": "service_credit", "input": {"ticket": "CS-8812"}}'
 KEY = re.compile(r"[\x21-\x7e]{0,150}")
+
+
+def _user() -> str:
+    """Who runs the command: the account that the operating system names, by number where it has no name."""
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name[:150]
+    except KeyError:  # a container's number without a name
+        return f"uid-{os.getuid()}"
 
 
 class Command(BaseCommand):
@@ -36,8 +45,9 @@ class Command(BaseCommand):
         key = found.get("key", "")
         if not isinstance(key, str) or not KEY.fullmatch(key):
             raise CommandError(f"{path}: field 'key' must be text of at most 150 visible ASCII characters")
+        user = _user()
         initiator = principals.find_or_make(
-            kind=Principal.Kind.INTEGRATION, key="integration:command-line", label=f"command line ({getpass.getuser()})"
+            kind=Principal.Kind.INTEGRATION, key=f"integration:command-line:{user}", label=f"command line ({user})"
         )
         try:
             started = start_workflow(

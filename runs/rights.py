@@ -1,0 +1,38 @@
+"""Whether somebody may act, read at the moment of the act: a right lost since the page was loaded no longer counts."""
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import connection
+
+from runs import record
+from runs.models import Principal, Run
+
+# the product itself, as its own tests and jobs act; an integration, an agent or a workflow never stands for a person
+_NEEDS_NO_RIGHT = frozenset({Principal.Kind.SYSTEM})
+NO_RIGHT = "no_right"
+
+
+def entitled(*, principal: Principal, permission: str) -> bool:
+    """Active and holding `permission` (`app.codename`) as the database has it now. A machine has no rights here."""
+    if principal.kind in _NEEDS_NO_RIGHT:
+        return True
+    if principal.user_id is None:
+        return False
+    user = User.objects.filter(pk=principal.user_id, is_active=True).first()  # a fresh object: no cached permissions
+    return user is not None and user.has_perm(permission)
+
+
+def objection(*, run: Run, principal: Principal, permission: str, act: str, **about: Any) -> str:
+    """`no_right`, recorded in the run's stream, when the principal may not do `act` now; else nothing.
+
+    Inside the caller's transaction, run locked. The user's row, which stands for their memberships, is held FOR SHARE,
+    so whoever takes the right away either waits until the act is committed or is seen here.
+    """
+    if principal.user_id is not None:
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT id FROM {User._meta.db_table} WHERE id = %s FOR SHARE", [principal.user_id])
+    if entitled(principal=principal, permission=permission):
+        return ""
+    record.append(run=run, kind="act.refused", actor=principal, act=act, code=NO_RIGHT, permission=permission, **about)
+    return NO_RIGHT

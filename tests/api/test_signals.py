@@ -1,0 +1,43 @@
+"""What a run is told from outside: once per key, which is in the body and so belongs to this run alone."""
+
+from typing import Any
+
+import pytest
+
+from runs.models import Signal
+from tests.api.caller import RUNS, Caller, faults, ticket
+
+
+def tell(caller: Caller, run_id: str, body: Any, **headers: str) -> Any:
+    return caller.client.post(
+        f"{RUNS}/{run_id}/signals", body, content_type="application/json", headers={**caller.headers, **headers}
+    )
+
+
+def test_the_same_key_counts_once_and_other_content_is_refused(desk: Caller) -> None:
+    run = desk.start(ticket(), key="k").json()["id"]
+    body = {"key": "k", "kind": "document", "payload": {"name": "x"}}  # the key of the start is another thing
+    first, again = tell(desk, run, body), tell(desk, run, body)
+    assert (first.status_code, first.json()["code"]) == (202, "stored")
+    assert (again.status_code, again.json()) == (202, {**first.json(), "code": "already"})
+    other = tell(desk, run, {**body, "payload": {"name": "y"}})
+    assert other.status_code == 422 and other.json()["code"] == "parameters_differ" and "key" in faults(other)
+    assert Signal.objects.get().key == "k"
+
+
+def test_a_header_is_no_key(desk: Caller) -> None:
+    run = desk.start(ticket()).json()["id"]
+    answer = tell(desk, run, {"kind": "document"}, **{"Idempotency-Key": "k-2"})
+    assert answer.status_code == 422 and list(faults(answer)) == ["key"] and not Signal.objects.exists()
+
+
+@pytest.mark.parametrize("key", ["", "a b", "é", "a\n", "x" * 129, 7, None, ["k"]])
+def test_a_key_that_is_none(desk: Caller, key: object) -> None:
+    run = desk.start(ticket()).json()["id"]
+    answer = tell(desk, run, {"key": key, "kind": "document"})
+    assert answer.status_code == 422 and list(faults(answer)) == ["key"] and not Signal.objects.exists()
+
+
+def test_another_integration_tells_it_nothing(desk: Caller, other: Caller) -> None:
+    run = desk.start(ticket()).json()["id"]
+    assert tell(other, run, {"key": "k", "kind": "document"}).status_code == 404 and not Signal.objects.exists()

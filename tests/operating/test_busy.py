@@ -1,0 +1,73 @@
+"""A row that somebody holds too long is 503 and nothing recorded, on pages and in the API; other trouble stays seen."""
+
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import DataError, OperationalError, connection
+from django.test import Client
+
+from agentops import busy
+from approvals.models import Refusal, Vote
+from runs.models import Signal
+from runs.services import tokens
+from tests.pages import world
+
+
+@pytest.fixture
+def impatient(db: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The connection gives up after a moment; it is kept from one request to the next."""
+    monkeypatch.setitem(connection.settings_dict, "CONN_MAX_AGE", None)
+    with connection.cursor() as cursor:
+        cursor.execute("SET lock_timeout = '200ms'")
+
+
+def test_a_held_row_is_busy_and_nothing_is_recorded(impatient: None, owner: psycopg.Connection) -> None:
+    ask, maya = world.ask(), world.person("Maya Lindgren", "manager")
+    browser = Client(raise_request_exception=False)
+    browser.force_login(maya)
+    form = {"choice": "approve_confirmed", "page_digest": ask.page_digest, "as_user": str(maya.pk)}
+    with owner.transaction():
+        owner.execute("SELECT 1 FROM runs_run WHERE id = %s FOR UPDATE", [ask.run_id])
+        answers = [browser.post(f"/approvals/{ask.pk}/", form), browser.post(f"/approvals/{ask.pk}/opened")]
+    for answer in answers:
+        assert answer.status_code == 503 and int(answer["Retry-After"]) > 0
+        assert "Nothing was recorded" in answer.content.decode()
+    assert (Vote.objects.count(), Refusal.objects.count()) == (0, 0)
+    assert browser.post(f"/approvals/{ask.pk}/", form).status_code == 302
+    assert Vote.objects.count() == 1
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_the_api_says_so_in_its_own_shape(
+    impatient: None, owner: psycopg.Connection, settings: Any, debug: bool
+) -> None:
+    settings.DEBUG = debug
+    headers = {"Authorization": f"Bearer {tokens.issue(name='desk', label='Desk')}"}
+    caller = Client(raise_request_exception=False)
+    started = caller.post(
+        "/api/v1/runs", {"workflow": "service_credit", "input": {"ticket": "CS-1"}}, content_type="application/json",
+        headers={**headers, "Idempotency-Key": "k"},
+    ).json()  # fmt: skip
+    with owner.transaction():
+        owner.execute("SELECT 1 FROM runs_run WHERE id = %s FOR UPDATE", [started["id"]])
+        answer = caller.post(
+            f"/api/v1/runs/{started['id']}/signals", {"key": "k", "kind": "document"}, content_type="application/json",
+            headers=headers,
+        )  # fmt: skip
+    assert answer.status_code == 503 and answer.json()["code"] == "busy", answer.content
+    assert not Signal.objects.exists()
+
+
+def test_a_slow_statement_is_busy_and_nothing_else_is(db: str) -> None:
+    found = {}
+    for name, sql in {
+        "slow": "SET statement_timeout = 50; SELECT pg_sleep(5)",
+        "wrong": "SELECT 1/0",
+        "gone": "SELECT pg_terminate_backend(pg_backend_pid())",
+    }.items():
+        with pytest.raises((OperationalError, DataError)) as caught, connection.cursor() as cursor:
+            cursor.execute(sql)
+        found[name] = busy.is_busy(problem=caught.value)
+        connection.close()
+    assert found == {"slow": True, "wrong": False, "gone": False}
