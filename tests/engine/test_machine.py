@@ -9,32 +9,12 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from agentops.steps import settling
-from agentops.steps.base import Next, Step
-from approvals.services import policies
 from reconciliation import attempts, classification
 from reconciliation.models import Operation
 from reconciliation.services import cases, execute, settle
-from runs import clock
-from runs.services import principals
 from runs.tools.base import Repeat
 from tests.architecture.test_edges import declared
-from tests.engine.history import SEEN_EDGES, TIME, TOOL, History
-
-
-@pytest.fixture
-def model(db: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The product's clock is the model's, and its settling step opens attempts through the history at hand."""
-    monkeypatch.setattr(clock, "now", TIME.now)
-
-    def attempt(step: Step, proposal: Any, connector: Any, *, resend: classification.Resend) -> Next:
-        connector._open(resend)
-        return Next.GO_ON
-
-    monkeypatch.setattr(settling, "attempt", attempt)
-    document = {"rules": [{"id": "all", "effect": "allow", "text": "Everything is allowed", "when": "true"}]}
-    policies.publish(
-        slug="model", name="Model", tools=[TOOL], document=document, note="", publisher=principals.system()
-    )
+from tests.engine.history import SEEN_EDGES, History
 
 
 def test_no_history_doubles_or_loses_an_effect_and_every_edge_is_taken(model: None) -> None:
