@@ -88,13 +88,14 @@ def owner(database: str, postgres: EmbeddedPostgres) -> Iterator[psycopg.Connect
         yield connection
 
 
-# folders whose tests start processes of their own (servers, workers, the sandbox): not part of the fast run
-PROCESSES = ("desk", "docs", "engine", "external", "local", "sandbox", "story", "tools")
+# what starts processes of its own (servers, workers, the sandbox) or takes many rounds: not part of the fast run
+FOLDERS = ("desk", "docs", "engine", "external", "local", "sandbox", "story", "tools")
+FILES = ("approvals/test_races.py", "runpages/test_consumer.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what takes long by where it lives, so that `make test-fast` needs no list of its own."""
     for item in items:
-        folder = item.path.relative_to(REPO / "tests").parts[0]
-        if folder in PROCESSES:
+        place = item.path.relative_to(REPO / "tests")
+        if place.parts[0] in FOLDERS or place.as_posix() in FILES:
             item.add_marker(pytest.mark.stack)

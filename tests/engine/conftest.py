@@ -16,14 +16,18 @@ from agentops.demo.people import ensure_people, ensure_policies
 from agentops.demo.world import STORIES, sandbox_world
 from agentops.local.postgres import EmbeddedPostgres
 from agentops.starting import start_workflow
+from agentops.steps import settling
+from agentops.steps.base import Next, Step
 from approvals.models import ApprovalRequest
-from approvals.services import votes
+from approvals.services import policies, votes
+from reconciliation import classification
 from reconciliation.models import Operation
 from reconciliation.services import processes
 from runs import clock, retry
 from runs.models import Principal, Run
 from runs.services import principals
 from tests import sandbox_process
+from tests.engine.history import TIME, TOOL
 from tests.engine.quick import quicken
 from tests.engine.workers import Workers
 from tests.sandbox_process import SandboxProcess
@@ -68,6 +72,22 @@ def world(
     yield World(sandbox, people, workers=worker_parent, database=postgres.url("app", db), folder=tmp_path)
     sandbox.clear_faults()
     sandbox.settings(key_retention_seconds=24 * 3600)
+
+
+@pytest.fixture
+def model(db: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The product's clock is the model's, and its settling step opens attempts through the history at hand."""
+    monkeypatch.setattr(clock, "now", TIME.now)
+
+    def attempt(step: Step, proposal: Any, connector: Any, *, resend: classification.Resend) -> Next:
+        connector._open(resend)
+        return Next.GO_ON
+
+    monkeypatch.setattr(settling, "attempt", attempt)
+    document = {"rules": [{"id": "all", "effect": "allow", "text": "Everything is allowed", "when": "true"}]}
+    policies.publish(
+        slug="model", name="Model", tools=[TOOL], document=document, note="", publisher=principals.system()
+    )
 
 
 class World:

@@ -9,40 +9,22 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from agentops.steps import settling
-from agentops.steps.base import Next, Step
-from approvals.services import policies
 from reconciliation import attempts, classification
 from reconciliation.models import Operation
 from reconciliation.services import cases, execute, settle
-from runs import clock
-from runs.services import principals
 from runs.tools.base import Repeat
 from tests.architecture.test_edges import declared
-from tests.engine.history import SEEN_EDGES, TIME, TOOL, History
+from tests.engine.history import SEEN_EDGES, History
+
+COMMON = {("authorised", "sending"), ("sending", "unknown"), ("sending", "succeeded"), ("unknown", "succeeded")}
 
 
-@pytest.fixture
-def model(db: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The product's clock is the model's, and its settling step opens attempts through the history at hand."""
-    monkeypatch.setattr(clock, "now", TIME.now)
-
-    def attempt(step: Step, proposal: Any, connector: Any, *, resend: classification.Resend) -> Next:
-        connector._open(resend)
-        return Next.GO_ON
-
-    monkeypatch.setattr(settling, "attempt", attempt)
-    document = {"rules": [{"id": "all", "effect": "allow", "text": "Everything is allowed", "when": "true"}]}
-    policies.publish(
-        slug="model", name="Model", tools=[TOOL], document=document, note="", publisher=principals.system()
-    )
-
-
-def test_no_history_doubles_or_loses_an_effect_and_every_edge_is_taken(model: None) -> None:
+def test_no_history_doubles_or_loses_an_effect(model: None) -> None:
     SEEN_EDGES.clear()
     run_state_machine_as_test(
         History,
         settings=settings(
-            max_examples=50,
+            max_examples=20,
             stateful_step_count=20,
             deadline=None,
             derandomize=True,
@@ -51,6 +33,55 @@ def test_no_history_doubles_or_loses_an_effect_and_every_edge_is_taken(model: No
             suppress_health_check=list(HealthCheck),
         ),
     )
+    assert COMMON <= SEEN_EDGES, "these histories hardly did anything"
+
+
+# ---- every edge, by a history that is written out: chance would miss one now and then
+
+R = classification.Result
+AN_EDGE_EACH: list[tuple[Repeat, list[tuple[str, dict[str, Any]]]]] = [
+    (Repeat.BY_IDENTITY, [("a_call_is_answered", {"lag": 0.0, "at_once": True})]),
+    (Repeat.BY_IDENTITY, [("a_call_is_refused", {"result": R.REFUSED, "at_once": True})]),
+    (Repeat.BY_IDENTITY, [("a_call_is_refused", {"result": R.OVERLOADED, "at_once": True}), ("it_is_given_up", {})]),
+    (
+        Repeat.ONCE,
+        [
+            ("a_calls_answer_is_lost", {"how": "made", "lag": 0.0, "at_once": True}),
+            ("it_is_asked", {"reachable": True}),
+        ],
+    ),
+    (
+        Repeat.BY_IDENTITY,  # sent again
+        [
+            ("a_calls_answer_is_lost", {"how": "dropped", "lag": 0.0, "at_once": True}),
+            ("it_is_asked", {"reachable": True}),
+            ("a_call_is_answered", {"lag": 0.0, "at_once": True}),
+        ],
+    ),
+    (
+        Repeat.ONCE,  # proved undone
+        [
+            ("a_calls_answer_is_lost", {"how": "dropped", "lag": 0.0, "at_once": True}),
+            ("it_is_asked", {"reachable": True, "after": 40}),
+        ],
+    ),
+    (
+        Repeat.ONCE,
+        [("it_is_accepted_for_later", {}), ("a_late_call_arrives", {"lag": 0.0}), ("it_is_asked", {"reachable": True})],
+    ),
+    (Repeat.ONCE, [("it_is_accepted_for_later", {})]),  # and never done: a person settles it in the end
+]
+
+
+def test_every_edge_is_taken(model: None) -> None:
+    SEEN_EDGES.clear()
+    for repeat, steps in AN_EDGE_EACH:
+        history = History()
+        history.begin(repeat=repeat)
+        for name, given in steps:
+            getattr(history, name)(**given)
+            history.check()
+        history.teardown()
     assert declared("reconciliation", "Operation") == SEEN_EDGES
 
 

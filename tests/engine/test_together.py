@@ -16,6 +16,7 @@ from reconciliation.models import Operation, Reservation
 from runs import record
 from runs.models import Event, Run
 from runs.services import principals
+from runs.tools.billing.live import CreateCredit
 from tests.approvals.world import at_once
 from tests.engine.conftest import CREATE, World
 
@@ -136,7 +137,8 @@ def test_a_months_total_is_never_exceeded_by_runs_at_once(world: World) -> None:
     assert sorted(Reservation.objects.values_list("state", flat=True)) == ["settled", "settled"]
 
 
-def test_what_is_unknown_counts_and_what_failed_is_given_back(world: World) -> None:
+def test_what_is_unknown_counts_and_what_failed_is_given_back(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CreateCredit, "contract", replace(CreateCredit.contract, max_attempts=2))
     limit_the_month(150_000)
     first, second = approved_runs(world, 2)
     world.fault("timeout_without_effect", times=None)
