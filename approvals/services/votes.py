@@ -1,6 +1,6 @@
 """Casting a vote: one durable transaction that either counts it or records why it does not count.
 
-Only people reach this: a vote takes a signed-in user, never a token. Locks go Run → Request → policy, then users FOR
+Only people reach this: a vote takes a signed-in user, never a token. Locks go Run → Request → users, then policy, FOR
 SHARE, and everything is read after they are held. The one Decision of a request is written here and nowhere else.
 """
 
@@ -96,10 +96,10 @@ def cast(
     with transaction.atomic(durable=True):
         principal = principals.of_user(user=user)
         request = requests.lock_with_run(request_id=request_id)
-        governing = policies.governing(tool=request.proposal.tool, lock=True)
         earlier = Vote.objects.filter(request=request).values_list("principal__user_id", flat=True)
         voters = [user_id for user_id in earlier if user_id is not None]
         locks.share_users(user_ids=[user.pk, *voters], group=request.group)
+        governing = policies.governing(tool=request.proposal.tool, lock=True)
         ballot = _Ballot(
             request=request,
             run=request.run,
