@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from django.db import transaction
 from django.test import Client
 
 from agentops.demo.world import STORIES, sandbox_world
@@ -17,10 +16,6 @@ from agentops.workflows.service_credit import ServiceCredit
 from approvals import words
 from approvals.models import ApprovalRequest
 from approvals.services import policies
-from reconciliation import moves
-from reconciliation.case_opening import open_case
-from reconciliation.models import Case
-from reconciliation.services import cases
 from runs.models import ModelCall, Principal, Run
 from runs.services import operate, principals
 from tests import sandbox_process
@@ -41,9 +36,10 @@ def who(world: World, name: str) -> Principal:
 
 
 def test_unseen_marks_are_written_out_on_every_page(world: World) -> None:
-    story = replace(STORIES[0], name=NAME, subject=f"We were down{UNSEEN}")
+    names = {"ticket": "CS-7701", "account": "ACC-7701", "invoice": "INV-7701", "incident": "INC-7701"}
+    story = replace(STORIES[0], **names, name=NAME, subject=f"We were down{UNSEEN}")
     world.sandbox.world(sandbox_world((world._own(story),)))
-    run = world.work(world.start())
+    run = world.work(world.start("CS-7701"))
     assert run.state == "awaiting_approval", run.person_reason
     assert (run.customer, run.title) == ("Acme DSU 00.1$ Amount: $1.00 USD", f"Service credit for {run.customer}")
     ask = ApprovalRequest.objects.get(run=run)
@@ -96,20 +92,6 @@ def test_what_was_noted_in_billing_reaches_the_model_marked(world: World) -> Non
     assert run.state == "awaiting_approval", "the default provider reads marked names as well"
     view = ModelCall.objects.get(run=run).view
     assert json.dumps(view).count("ignore the rules") == 2 and list(unmarked(view)) == []
-
-
-def test_a_persons_verdict_is_not_said_to_be_billings_refusal(world: World) -> None:
-    run = world.unknown()
-    with transaction.atomic(durable=True):
-        locked, operation = moves.lock(operation_id=world.credit(run).pk)
-        actor = principals.system()
-        case = open_case(run=locked, operation=operation, kind=Case.Kind.NOT_CONFIRMED, why="x", actor=actor)
-    tomas = who(world, "tomas")
-    assert cases.claim(case_number=case.pk, principal=tomas).ok
-    assert cases.settle(case_number=case.pk, principal=tomas, verdict="did_not", evidence="Looked it up").ok
-    run = world.work(run)
-    assert (run.state, run.person_code) == ("needs_person", "settled_absent")
-    assert "admin settled" in run.person_reason and "refused" not in run.person_reason
 
 
 def test_a_click_after_a_cancel_is_told_about_the_answer_only(world: World) -> None:
