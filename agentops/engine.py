@@ -85,7 +85,7 @@ def _step(lease: leases.Lease) -> Next:
     step = Step(lease=lease, run=run, workflow=found, actor=actor)
     if run.cancel_requested_at is not None and not cancelling.in_flight(step):
         return cancelling.cancel(step)
-    if run.paused_at is not None and not cancelling.in_flight(step):
+    if run.paused_at is not None and not cancelling.in_flight(step) and not authorising.is_overdue(run):
         return _park_paused(lease)
     if run.state == RunState.NEEDS_PERSON:
         return _park_for_person(lease)
@@ -135,7 +135,7 @@ def _park_paused(lease: leases.Lease) -> Next:
         run = leases.hold(lease=lease, seconds=settings.LEASE_SECONDS)
         if run.cancel_requested_at is not None or run.paused_at is None:
             return Next.GO_ON
-        return park(run, until=None, waits_for=PAUSED)
+        return park(run, until=authorising.deadline(run), waits_for=PAUSED)
 
 
 def _let_go(lease: leases.Lease, *, reason: str) -> None:

@@ -10,7 +10,9 @@ from typing import Any
 from django.db import InterfaceError, OperationalError, transaction
 
 from approvals.models import ApprovalRequest
-from reconciliation.models import Operation
+from reconciliation.case_opening import open_case
+from reconciliation.models import Case, Operation
+from reconciliation.models.operation import OperationState
 from runs import clock, record, transitions
 from runs.models import ExternalEvent, Run
 from runs.services import principals
@@ -72,6 +74,10 @@ def _about_credit(thing: dict[str, Any]) -> str:
     record.append(
         run=run, kind="event.received", actor=principals.system(), operation=str(operation.pk), about="credit note"
     )
+    if thing.get("status") == "void" and operation.state == OperationState.SUCCEEDED:
+        why = f"billing reports that {operation.external_reference} was voided after it had been confirmed"
+        open_case(run=run, operation=operation, kind=Case.Kind.DIFFERENT, why=why, actor=principals.system())
+        return "a case about a credit that was voided"
     if not operation.is_unconfirmed:
         return f"the operation is {operation.state}"
     operation.next_probe_at = clock.now()

@@ -230,7 +230,7 @@ SANDBOX_URL = env("SANDBOX_URL")
 AGENT_MODEL = env("AGENT_MODEL", "rules")
 
 # ---- limits in seconds; a lease outlives the longest call by a wide margin
-LEASE_SECONDS = number("LEASE_SECONDS", "60")
+LEASE_SECONDS = number("LEASE_SECONDS", "120")
 CALL_LIMIT_SECONDS = number("CALL_LIMIT_SECONDS", "10")
 FACT_FRESH = dt.timedelta(seconds=number("FACT_FRESH_SECONDS", "60"))
 HELD_RETRY = dt.timedelta(seconds=2)

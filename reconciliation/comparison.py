@@ -14,6 +14,18 @@ SAME, DIFFERS, NOT_COMPARED, MISSING = "same", "differs", "not compared", "missi
 # what their records call our fields, where a plain record shows it
 THEIRS = {"amount_minor": ("amount_minor", "amount"), "invoice_id": ("invoice_id", "invoice")}
 SHOWN_WITH_AMOUNT = "currency"
+MONEY = ("amount_minor", "balance_minor")
+# our fields and values in words, the same as where the action is approved; a field without a word shows its own name
+LABELS = {
+    "amount_minor": "Amount",
+    "balance_minor": "Added to the customer’s balance",
+    "account_name": "Name of the account",
+    "customer": "Billed as",
+    "invoice_id": "Billing’s own number",
+    "memo": "Text on the invoice",
+    "body": "Text",
+}
+VALUES = {("reason", "sla_breach"): "SLA breach"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,9 +52,17 @@ class Found:
     def differs(self) -> bool:
         return any(row.tell in (DIFFERS, MISSING) for row in self.rows)
 
+    @property
+    def compared(self) -> list[Row]:
+        return [row for row in self.rows if row.tell != NOT_COMPARED]
+
+    @property
+    def not_compared(self) -> list[Row]:
+        return [row for row in self.rows if row.tell == NOT_COMPARED]
+
 
 def label_of(key: str) -> str:
-    return "Amount" if key == "amount_minor" else key.replace("_", " ").capitalize()
+    return LABELS.get(key) or key.replace("_", " ").capitalize()
 
 
 def _money(minor: str, currency: str) -> str:
@@ -53,7 +73,7 @@ def _money(minor: str, currency: str) -> str:
 
 
 def _shown(key: str, value: str, currency: str) -> str:
-    return _money(value, currency) if key == "amount_minor" and value else value
+    return _money(value, currency) if key in MONEY and value else VALUES.get((key, value), value)
 
 
 def _row(*, key: str, sent: str, currency: str, mismatch: Mapping[str, Any], raw: Mapping[str, Any]) -> Row:

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
-from reconciliation.models import Case, Observation, Operation
+from reconciliation.models import Attempt, Case, Observation, Operation
 from reconciliation.models.case import CaseState
 from reconciliation.models.operation import SETTLED, UNCONFIRMED
 from runs.money import Money
@@ -88,3 +88,38 @@ def newest_found(observations: Iterable[Observation]) -> Observation | None:
     """The last time the other side showed a record."""
     shown = [one for one in observations if isinstance(one.raw, dict) and one.raw.get("records")]
     return shown[-1] if shown else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """The same observation made `times` in a row: `first` and `last` say when."""
+
+    first: Observation
+    last: Observation
+    times: int
+
+
+def in_a_row(observations: Iterable[Observation]) -> list[Seen]:
+    """Consecutive observations that say the same, raw record included, as one; `observations` oldest first."""
+    merged: list[Seen] = []
+    for one in observations:
+        before = merged[-1] if merged else None
+        if before is not None and _said(before.last) == _said(one):
+            merged[-1] = Seen(first=before.first, last=one, times=before.times + 1)
+        else:
+            merged.append(Seen(first=one, last=one, times=1))
+    return merged
+
+
+def _said(one: Observation) -> tuple[Any, ...]:
+    return one.source, one.finding, one.conclusive, one.summary, one.raw
+
+
+def answered_otherwise(*, attempts: Iterable[Attempt], observations: Iterable[Observation]) -> set[int]:
+    """Numbers of the attempts whose answer named a record that is not as sent."""
+    at = {
+        one.asked_at
+        for one in observations
+        if one.source == Observation.Source.SENDER and one.finding == Observation.Finding.DIFFERENT
+    }
+    return {one.number for one in attempts if one.opened_at in at}

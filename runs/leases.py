@@ -24,7 +24,7 @@ class LeaseLost(Exception):
 
 _CLAIM = """
 UPDATE runs_run SET lease_token = lease_token + 1, lease_holder = %(holder)s, claims_in_row = claims_in_row + 1,
-       lease_until = clock_timestamp() + make_interval(secs => %(seconds)s)
+       woken = FALSE, lease_until = clock_timestamp() + make_interval(secs => %(seconds)s)
  WHERE id = %(run)s AND finished_at IS NULL AND wake_at <= clock_timestamp()
    AND (lease_until IS NULL OR lease_until < clock_timestamp())
 RETURNING lease_token

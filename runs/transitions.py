@@ -43,6 +43,8 @@ def move(*, run: Run, to: RunState, actor: Principal, why: str = "", **fields: A
         fields |= {"finished_at": now, "wake_at": None, "resume_to": ""}
     if run.is_over or to in LETS_GO:
         fields |= {"lease_until": None, "lease_holder": ""}
+    if to in LETS_GO:
+        fields["wake_at"] = due(run=run, at=fields["wake_at"])
     if to != RunState.WAITING:
         fields.setdefault("resume_to", "")
     if to != RunState.NEEDS_PERSON:
@@ -53,14 +55,29 @@ def move(*, run: Run, to: RunState, actor: Principal, why: str = "", **fields: A
     record.append(run=run, kind="run.state", actor=actor, source=source, target=str(to), why=why)
 
 
-def wake(*, run: Run, at: dt.datetime | None = None) -> None:
-    """Make the run due no later than `at` (now when not given). The caller holds the row lock."""
+def wake(*, run: Run, mark: bool = True) -> None:
+    """Make the run due now. The caller holds the row lock.
+
+    While a worker holds the run it is marked as well (unless it is that worker who wakes it: `mark` False), so that
+    the worker, which may have looked before this happened, does not park it past it.
+    """
     if run.is_over:
         return
-    at = at or clock.now()
-    if run.wake_at is None or run.wake_at > at:
-        run.wake_at = at
-        run.save(update_fields=["wake_at"])
+    now = clock.now()
+    changed = []
+    if run.wake_at is None or run.wake_at > now:
+        run.wake_at = now
+        changed.append("wake_at")
+    if mark and run.lease_until is not None and not run.woken:
+        run.woken = True
+        changed.append("woken")
+    if changed:
+        run.save(update_fields=changed)
+
+
+def due(*, run: Run, at: dt.datetime | None) -> dt.datetime | None:
+    """When a run that is let go is due again: at `at`, or now if it was woken since it was claimed."""
+    return clock.now() if run.woken else at
 
 
 def want_facts(*, run: Run) -> None:

@@ -8,17 +8,24 @@ from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render, resolve_url
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from agentops.pages import decision_facts as facts
-from approvals import words
+from approvals import objections, words
 from approvals.models import ApprovalRequest
+from approvals.models.request import RequestState
 from approvals.services import requests, votes
+from runs import clock
 from runs.access import deactivated, needs, refused, someone_else
 
 # refusals that are about the person are 403, about what was typed 422; the rest says that the request has moved on
 _STATUS = {"no_right": 403, "inactive": 403, "own_request": 403, "reason_needed": 422, "comment_too_long": 422}
 _MOVED_ON = 409
+# the state in which a request still is what the sentence of an accepted vote says
+_FRESH = {"approved": RequestState.APPROVED, "rejected": RequestState.REJECTED, "voted": RequestState.OPEN}
 COMMENT_KEPT = 20_000
 _METHODS_KEY = "account_authentication_methods"  # where allauth keeps how this session was authenticated
 
@@ -50,15 +57,23 @@ def _page(
     code: str = "",
 ) -> HttpResponse:
     """The page, with what was typed kept in it."""
-    context: dict[str, Any] = facts.context(user=cast(User, request.user), request=ask)
+    user = cast(User, request.user)
+    context: dict[str, Any] = facts.context(user=user, request=ask)
+    typed = request.POST.get("comment", "")[:COMMENT_KEPT]
     context |= {
         "notice": notice,
         "notice_code": code,
+        "notice_good": code == "decided" and facts.answered_so(user=user, request=ask, choice=_choice(request)),
         "confirm": confirm and context["can_decide"],
-        "typed": request.POST.get("comment", "")[:COMMENT_KEPT],
+        "typed": typed,
+        "unsent": "" if facts.comment_kept(user=user, request=ask, comment=typed) else typed,
         "ticked": request.POST.get("acknowledged") == str(ask.pk),
     }
     return render(request, "approvals/decision.html", context, status=status)
+
+
+def _choice(request: HttpRequest) -> Literal["approve", "reject"]:
+    return "reject" if request.POST.get("choice") == "reject" else "approve"
 
 
 def decide(request: HttpRequest, request_id: uuid.UUID) -> HttpResponseBase:
@@ -66,7 +81,7 @@ def decide(request: HttpRequest, request_id: uuid.UUID) -> HttpResponseBase:
     gone = deactivated(request)
     if gone is not None:
         _load(request_id)
-        _cast(request, request_id, user=gone, choice="reject" if request.POST.get("choice") == "reject" else "approve")
+        _cast(request, request_id, user=gone, choice=_choice(request))
         return refused(request, reason=words.sentence(code="inactive"))
     return _decide_signed_in(request, request_id)
 
@@ -88,20 +103,41 @@ def _decide_signed_in(request: HttpRequest, request_id: uuid.UUID) -> HttpRespon
             else refused(request, reason="")
         )
     following = facts.place(user=user, request=ask)["next"]
-    result = _cast(request, request_id, user=user, choice="reject" if choice == "reject" else "approve")
-    sentence = words.sentence(code=result.code, detail=result.detail)
+    result = _cast(request, request_id, user=user, choice=_choice(request))
     if result.accepted:
         level = messages.INFO if result.code == "voted" else messages.SUCCESS
-        messages.add_message(request, level, f"{sentence} {ask.ask}.")
+        messages.add_message(request, level, _told(result, user=user, following=following))
         return redirect("decision", following) if following else redirect("inbox")
     if not may_look:
         return refused(
             request,
             reason=f"{words.sentence(code='no_right', detail={'group': ask.group})} Your answer was not recorded.",
         )
+    sentence = words.sentence(code=result.code, detail=result.detail)
     shown = _load(result.successor_id or request_id)
     status = _STATUS.get(result.code, _MOVED_ON)
     return _page(request, shown, status=status, notice=sentence, code=result.code)
+
+
+def _said(result: votes.VoteResult, *, user: User) -> str:
+    """The answer in words; a repeated one whose request has moved on since is told as something past."""
+    ask = result.request
+    if result.repeated and ask.state != _FRESH[result.code]:
+        past = objections.closed(request=ask, run=ask.run, user=user, now=clock.now())
+        if past is not None:
+            return words.sentence(code=past.code, detail=past.detail)
+    return words.sentence(code=result.code, detail=result.detail)
+
+
+def _told(result: votes.VoteResult, *, user: User, following: uuid.UUID | None) -> SafeString:
+    """What the next page says of the one before it, where to see what became of it, and which one is shown now."""
+    return format_html(
+        '{} {}. <a href="{}">See what became of it</a>.{}',
+        _said(result, user=user),
+        result.request.ask,
+        reverse("decision", args=[result.request.pk]),
+        f" Shown now, the next: {_load(following).ask}." if following else "",
+    )
 
 
 def _cast(

@@ -13,7 +13,7 @@ from agentops.pages.became import Outcome, outcome
 from agentops.permissions import GROUP_WORDS
 from approvals import objections, queries, words
 from approvals.binding import differences
-from approvals.models import ApprovalRequest, Viewing
+from approvals.models import ApprovalRequest, Viewing, Vote
 from approvals.objections import Objection
 from reconciliation.models import Operation
 from runs import clock, times
@@ -79,6 +79,17 @@ def why_not(*, request: ApprovalRequest, objection: Objection | None) -> str:
         verb = "approved" if objection.detail.get("choice") == "approve" else "rejected"
         return f"{who} {verb} this on {words.when(iso=objection.detail['at'])}."
     return words.sentence(code=objection.code, detail=objection.detail)
+
+
+def answered_so(*, user: User, request: ApprovalRequest, choice: str) -> bool:
+    """The reader's own word on it is already the one that they send again."""
+    return Vote.objects.filter(request=request, principal__user=user, choice=choice).exists()
+
+
+def comment_kept(*, user: User, request: ApprovalRequest, comment: str) -> bool:
+    """The stored vote of the reader carries this comment, so it was sent."""
+    kept = words.storable(text=comment)
+    return Vote.objects.filter(request=request, principal__user=user, comment=kept).exists()
 
 
 def amount(request: ApprovalRequest) -> Money | None:
@@ -245,6 +256,7 @@ def bar_context(*, request: ApprovalRequest, stands: Standing, user: User) -> di
         "can_decide": stands.objection is None,
         "why_not": why_not(request=request, objection=stands.objection),
         "mine": stands.objection is None,
+        "decided_by_me": stands.objection is not None and bool(stands.objection.detail.get("yours")),
         "group": GROUP_WORDS.get(request.group, request.group),
         "successor": _successor(request, stands),
         "user": user,

@@ -3,7 +3,7 @@
 Everything goes through the sandbox's control API with short time limits; when it does not answer, the page says so.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
@@ -17,12 +17,14 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
+from agentops.pages import sandbox_words as words
 from runs import clock
 from runs.access import View, needs, refused, someone_else
 from runs.money import MoneyError, parse_amount
 
 LIMITS = (1.0, 3.0)  # seconds to connect, seconds between bytes
 LEDGER_ROWS = 60
+CALLS_SHOWN = 10  # the rest is folded away
 RIGHTS = ("runs.operate_run", "reconciliation.settle_case")
 
 
@@ -54,7 +56,7 @@ def call(method: str, path: str, body: dict[str, Any] | None = None) -> Any:
 class World:
     """What the page shows; lists as the control API gives them, the ledger newest first."""
 
-    modes: list[dict[str, Any]]
+    modes: list[dict[str, Any]]  # as offered by the form
     faults: list[dict[str, Any]]
     invoices: list[dict[str, Any]]
     ledger: list[dict[str, Any]]
@@ -65,13 +67,20 @@ def look() -> World:
     world = call("GET", "world")
     accounts = {one.get("billing_customer"): one.get("name") for one in world["accounts"]}
     invoices = [{**one, "account_name": accounts.get(one.get("customer"), "")} for one in world["invoices"]]
+    modes = call("GET", "modes")["data"]
+    active = [one for one in call("GET", "faults")["data"] if one["active"]]
     return World(
-        modes=call("GET", "modes")["data"],
-        faults=[one for one in call("GET", "faults")["data"] if one["active"]],
+        modes=modes,
+        faults=[_in_words(one, mode=one["mode"], modes=modes) for one in active],
         invoices=[one for one in invoices if one.get("status") != "void"],
-        ledger=_newest("ledger"),
-        requests=_newest("requests"),
+        ledger=[_in_words(one) for one in _newest("ledger")],
+        requests=[_in_words(one, mode=one.get("fault") or "", modes=modes) for one in _newest("requests")],
     )
+
+
+def _in_words(row: dict[str, Any], *, mode: str = "", modes: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+    found = {**row, "words": words.operation(name=str(row.get("operation") or ""))}
+    return {**found, "fault_words": words.fault(name=mode, modes=modes)} if mode else found
 
 
 def _newest(name: str) -> list[dict[str, Any]]:
@@ -97,14 +106,11 @@ class FaultForm(forms.Form):
     def __init__(self, *args: Any, modes: list[dict[str, Any]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.takes_seconds = {one["name"] for one in modes if "seconds" in one["parameters"]}
-        operations = sorted({name for one in modes for name in one["operations"]})
         self.fields["mode"] = forms.ChoiceField(
-            label="What goes wrong", choices=[(one["name"], one["name"].replace("_", " ")) for one in modes]
+            label="What goes wrong", choices=words.modes_in_use(modes=modes), initial="execute_and_timeout"
         )
         self.fields["operation"] = forms.ChoiceField(
-            label="With which calls",
-            choices=[("*", "any call"), *((name, name) for name in operations)],
-            initial="billing.credit_notes.create",
+            label="With which calls", choices=words.calls_in_use(), initial="billing.credit_notes.create"
         )
 
     def spec(self) -> dict[str, Any]:
@@ -134,7 +140,8 @@ def _page(request: HttpRequest, form: Callable[[list[dict[str, Any]]], FaultForm
         world = look()
     except (SandboxDown, SandboxSaidNo) as error:
         return render(request, "sandbox/sandbox.html", {**context, "down": str(error)[:300]}, status=503)
-    context |= {"world": world, "form": form(world.modes)}
+    first, rest = world.requests[:CALLS_SHOWN], world.requests[CALLS_SHOWN:]
+    context |= {"world": world, "form": form(world.modes), "calls": first, "more_calls": rest}
     return render(request, "sandbox/sandbox.html", context, status=status)
 
 
@@ -162,13 +169,15 @@ def sandbox_fault(request: HttpRequest) -> HttpResponse:
     if someone_else(request):
         return refused(request, reason="This page was opened under another login, so nothing was changed.")
     try:
-        form = FaultForm(request.POST, modes=call("GET", "modes")["data"])
+        modes = call("GET", "modes")["data"]
+        form = FaultForm(request.POST, modes=modes)
     except (SandboxDown, SandboxSaidNo):
         return _page(request, lambda modes: FaultForm(request.POST, modes=modes))
     if not form.is_valid():
         return _page(request, lambda modes: form, status=422)
     spec = form.spec()
-    done = f"Set: {spec['mode'].replace('_', ' ')} for the next {spec['times']} of {spec['operation']}."
+    what, when = words.operation(name=spec["operation"]), words.fault(name=spec["mode"], modes=modes)
+    done = f"Set for the next {spec['times']} of “{what}”: {when}"
     return _change(request, lambda: call("POST", "faults", spec), done=done)
 
 

@@ -32,7 +32,8 @@ POINT = 1.4  # of 100, what is narrower is drawn as a point of fixed size
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
     """`seq` is the event shown on a click, `seqs` all events told by this bar; `side` is where `text` is drawn:
-    in, after, before, or nowhere (empty). `point` bars have no width of their own."""
+    in, after, before, or nowhere (empty). `point` bars have no width of their own; `unsent` ones never reached the
+    other side."""
 
     x: float
     width: float
@@ -44,6 +45,7 @@ class Bar:
     seq: int
     seqs: tuple[int, ...]
     point: bool
+    unsent: bool
 
     @property
     def text_x(self) -> float:
@@ -67,6 +69,10 @@ class Trace:
     cuts: tuple[Cut, ...]
     ticks: tuple[Tick, ...]
 
+    @property
+    def any_unsent(self) -> bool:
+        return any(bar.unsent for lane in self.lanes for bar in lane.bars)
+
 
 @dataclass(slots=True, kw_only=True)
 class _Span:
@@ -77,6 +83,7 @@ class _Span:
     label: str
     seqs: list[int]
     dashed: bool = False
+    unsent: bool = False
     shows: int = 0
 
     def close(self, *, event: EventLike, tone: str = "", text: str = "", label: str = "") -> None:
@@ -245,6 +252,7 @@ class _Builder:
         look = words.look(kind="attempt", state=str(event.data.get("result", "")))
         if not self._close(lane, event, tone=look.colour, text=look.word):
             self._add(lane, event, tone=look.colour, text=look.word)
+        self.tracks[lane].spans[-1].unsent = event.data.get("result") == "not_sent"
 
     def probe(self, event: EventLike) -> None:
         finding = str(event.data.get("finding"))
@@ -334,6 +342,7 @@ def _bars(*, spans: Sequence[_Span], scale: Scale, end: dt.datetime) -> tuple[Ba
                 seq=span.seqs[-1] if span.seqs else span.shows,
                 seqs=tuple(span.seqs),
                 point=point,
+                unsent=span.unsent,
             )
         )
     return tuple(bars)

@@ -174,6 +174,17 @@ def await_approval(step: Step) -> Next:
         return out_of_date(run, why=request.close_reason or "the request went out of date", actor=step.actor)
 
 
+def deadline(run: Run) -> dt.datetime | None:
+    """Until when people may answer what the run asks; None when it asks nothing."""
+    return ApprovalRequest.objects.filter(run=run, state=RequestState.OPEN).values_list("respond_by", flat=True).first()
+
+
+def is_overdue(run: Run) -> bool:
+    """Has nobody answered in time? Pausing a run stops no deadline."""
+    until = deadline(run)
+    return until is not None and clock.now() >= until
+
+
 def _still_open(step: Step, run: Run, request: ApprovalRequest) -> Next:
     proposal = current_proposal(run)
     if clock.now() >= request.respond_by:

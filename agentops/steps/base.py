@@ -58,7 +58,7 @@ def committing(lease: leases.Lease, point: str) -> Iterator[Run]:
 def park(run: Run, *, until: dt.datetime | None, waits_for: str) -> Next:
     """Let go of the locked run until `until`, or until somebody wakes it. The caller has looked, under this lock, that
     nothing it waits for has happened."""
-    run.wake_at, run.waits_for = until, waits_for[:300]
+    run.wake_at, run.waits_for = transitions.due(run=run, at=until), waits_for[:300]
     run.lease_until, run.lease_holder = None, ""
     run.save(update_fields=["wake_at", "waits_for", "lease_until", "lease_holder"])
     return Next.PARK

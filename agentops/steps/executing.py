@@ -81,6 +81,8 @@ def attempt(step: Step, proposal: Proposal, connector: Tool, *, resend: Resend) 
             read_at=min(one.retrieved_at for one in facts.values()),
             fresh_for=settings.FACT_FRESH,
             variables=step.workflow.variables(action=proposal.action(), facts=facts),
+            # our own unknown effect may be among the facts by now; the lookup by identity is what speaks about it
+            objection=step.workflow.objection(action=proposal.action(), facts=facts) if resend == Resend.NO else "",
         ),
         sender=processes.current(),
         actor=step.actor,

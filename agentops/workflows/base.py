@@ -155,6 +155,10 @@ class Workflow(Protocol):
         """What comes next, given what is done so far (nothing, at first)."""
         ...
 
+    def objection(self, *, action: Action, facts: Facts) -> str:
+        """Why this action must not be sent on these fresh facts although it was allowed, as a sentence; else empty."""
+        ...
+
     def variables(self, *, action: Action, facts: Facts) -> dict[str, Any]:
         """The policy's variables (see `approvals.rules.VARIABLES`), from normalised action and facts."""
         ...

@@ -14,12 +14,13 @@ from agentops.workflows.base import AskAgent, Card, Complete, Done, Draft, Facts
 from agentops.workflows.service_credit_cards import credit_card, reply_card, ticket_card
 from agentops.workflows.service_credit_choices import AskForDocument, Escalate, IssueCredit
 from agentops.workflows.service_credit_facts import FactsUnusable, started
-from agentops.workflows.service_credit_judge import judge_credit
+from agentops.workflows.service_credit_judge import credit_objection, judge_credit
 from agentops.workflows.service_credit_view import build_view
 from runs.actions import Action
 from runs.money import Money, Strict, parse_minor
 from runs.texts import quoted
 from runs.tools.base import NoSuchThing, Reading
+from runs.tools.billing.contract import CREATE_CREDIT
 from runs.tools.billing.sources import read_credits, read_invoice
 from runs.tools.helpdesk.contract import DRAFT_REPLY, UPDATE_TICKET
 from runs.tools.helpdesk.sources import read_account, read_incident, read_sla, read_ticket
@@ -113,6 +114,10 @@ class ServiceCredit:
             f"Credit {credit.reference} of {amount} for {whom} confirmed by billing; ticket updated; reply drafted"
         )
         return Complete(outcome)
+
+    def objection(self, *, action: Action, facts: Facts) -> str:
+        """Somebody may have given a credit for the incident meanwhile, by hand or through another ticket."""
+        return credit_objection(facts=facts) if action.tool == CREATE_CREDIT.name else ""
 
     def variables(self, *, action: Action, facts: Facts) -> dict[str, Any]:
         """What is not known is left out, and a rule that needs it then denies."""

@@ -17,7 +17,7 @@ def credit_card(*, action: Action, facts: Facts) -> Card:
         Row(key="amount", label="Amount", value=str(amount)),
         Row(key="account", label="Account", value=_account(effect, facts)),
         Row(key="customer", label="Billed as", value=effect["customer"]),
-        Row(key="invoice", label="Invoice", value=f"{effect['invoice']}, only at version {effect['invoice_version']}"),
+        Row(key="invoice", label="Invoice", value=f"{effect['invoice']} (version {effect['invoice_version']})"),
         Row(key="invoice_total", label="Invoice total", value=_total(facts)),
         Row(key="invoice_id", label="Billing’s own number", value=effect["invoice_id"]),
         Row(key="applied", label="Set against", value=applied),
@@ -65,7 +65,7 @@ def ticket_card(*, action: Action) -> Card:
     """The change of a ticket."""
     effect = action.effect
     rows = (
-        Row(key="ticket", label="Ticket", value=f"{effect['ticket']}, only at version {effect['ticket_version']}"),
+        Row(key="ticket", label="Ticket", value=f"{effect['ticket']} (version {effect['ticket_version']})"),
         Row(key="status", label="Status", value=effect["status"]),
         Row(key="resolution", label="Resolution", value=effect["resolution"]),
     )

@@ -31,6 +31,17 @@ def judge_credit(*, choice: IssueCredit, ticket: str, facts: Facts) -> Draft | R
     return _wrong_figures(choice, facts, owed) or _no_room(facts, owed) or _draft(choice, ticket, facts, owed)
 
 
+def credit_objection(*, facts: Facts) -> str:
+    """What speaks against a credit on these facts, whatever was judged on earlier ones; empty when nothing does."""
+    if missing(facts):
+        return "a document that the credit rests on can no longer be read"
+    try:
+        refused = _not_eligible(facts) or _no_room(facts, workings(facts))
+    except SlaError as error:
+        return str(error)
+    return refused.reason if refused else ""
+
+
 def _wrong_subject(choice: IssueCredit, facts: Facts) -> Refused | None:
     for name, kind in (("invoice", "invoice"), ("incident", "incident")):
         given = getattr(choice, name)

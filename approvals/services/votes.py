@@ -30,13 +30,15 @@ ACCEPTED = frozenset({"approved", "rejected", "voted"})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoteResult:
     """What became of the click: `code` is "approved", "rejected", "voted" (others must still answer) or a refusal's
-    code; `detail` fills its sentence (`approvals.words`); `decision` is set by the vote that decided."""
+    code; `detail` fills its sentence (`approvals.words`); `decision` is set by the vote that decided. `repeated` says
+    that this is the answer the same click had the first time."""
 
     code: str
     request: ApprovalRequest
     successor_id: uuid.UUID | None = None
     detail: dict[str, Any] = field(default_factory=dict)
     decision: Decision | None = None
+    repeated: bool = False
 
     @property
     def accepted(self) -> bool:
@@ -73,6 +75,9 @@ def cast(
 ) -> VoteResult:
     """Count the person's word, or refuse and record it; refusals are returned, never raised.
 
+    The same word on the same page again (a double click, a page sent twice) is answered as it was the first time, and
+    leaves no trace.
+
     `page_digest` is what the page they saw carried; `acknowledged` that they confirmed having seen the changes;
     `authenticated_by` how and when their session was authenticated. Raises ApprovalRequest.DoesNotExist, and ValueError
     for a choice or channel that does not exist.
@@ -100,8 +105,39 @@ def cast(
             authenticated_by=storable(text=authenticated_by)[:200],
             channel=channel,
         )
+        again = _repeat(ballot)
+        if again is not None:
+            return again
         objection = next((found for check in _CHECKS if (found := check(ballot)) is not None), None)
         return _count(ballot) if objection is None else _refuse(ballot, objection)
+
+
+# ---- the same click again
+
+_STANDS = frozenset({RequestState.OPEN, RequestState.APPROVED, RequestState.REJECTED, RequestState.SPENT})
+
+
+def _repeat(ballot: _Ballot) -> VoteResult | None:
+    """What the same word got the first time, as long as it stands and its person is entitled to give it still.
+
+    Another comment makes it another word: it is refused, so that nobody believes that the new comment was kept.
+    """
+    request = ballot.request
+    first = Vote.objects.filter(
+        request=request, principal=ballot.principal, choice=ballot.choice, page_digest=ballot.page_digest
+    ).first()
+    if first is None or request.state not in _STANDS or ballot.comment not in ("", first.comment):
+        return None
+    closed = objections.closed(request=request, run=ballot.run, user=ballot.user, now=ballot.now)
+    if closed is not None and closed.code != "decided":
+        return None
+    if objections.entitlement(request=request, user=ballot.user) is not None:
+        return None
+    decision = Decision.objects.filter(request=request, decided_at=first.at).first()
+    code = "voted" if decision is None else "approved" if decision.approved else "rejected"
+    yes = Vote.objects.filter(request=request, choice=Vote.Choice.APPROVE, at__lte=first.at).count()
+    detail = {"by": ballot.principal.label, "at": first.at.isoformat(), "votes_for": yes, "quorum": request.quorum}
+    return VoteResult(code=code, request=request, detail=detail, decision=decision, repeated=True)
 
 
 # ---- the checks, in the order in which their reasons are given

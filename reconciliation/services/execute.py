@@ -34,12 +34,14 @@ START_WITHIN = dt.timedelta(seconds=5)  # a worker that is slower than this betw
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What was read for this attempt: the binding as it is now, when it was read, and the policy's variables."""
+    """What was read for this attempt: the binding as it is now, when it was read, the policy's variables, and what the
+    workflow itself now objects to (facts that nothing is bound to, such as a credit somebody gave meanwhile)."""
 
     binding_digest: str
     read_at: dt.datetime
     fresh_for: dt.timedelta
     variables: dict[str, Any]
+    objection: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +93,8 @@ def open_attempt(
         found = Operation.objects.select_for_update(of=("self",)).filter(proposal=proposal).first()
         if found is not None and found.attempts.filter(closed_at__isnull=True).exists():
             return Held(code="attempt_open", detail="an earlier attempt has not ended")
+        if clock.now() - facts.read_at > facts.fresh_for:
+            return Held(code="facts_old", detail="reading the facts took too long; they are read again")
         void = _void(run=run, proposal=proposal, contract=contract, facts=facts, authority=authority, operation=found)
         if void is None and authority is not None:
             made = found or _spend(
@@ -132,8 +136,8 @@ def _void(
         return Void(code="contract_changed", detail=f"{proposal.tool} has changed since this was proposed")
     if what := altered(proposal=proposal, contract=contract, authority=authority, operation=operation):
         return Void(code="altered", detail=f"{what} is not what it was when this was allowed")
-    if clock.now() - facts.read_at > facts.fresh_for:
-        return Void(code="out_of_date", detail="the facts were read too long ago")
+    if facts.objection:
+        return Void(code="out_of_date", detail=facts.objection)
     if facts.binding_digest != authority.decision.binding_digest:
         return Void(code="out_of_date", detail="a fact that the decision rests on has changed since")
     if proposal.tool not in run.capabilities:

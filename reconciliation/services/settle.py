@@ -20,7 +20,7 @@ from reconciliation.classification import (
     after_answer,
     conclusive_from,
 )
-from reconciliation.comparison import in_words
+from reconciliation.comparison import in_words, label_of
 from reconciliation.models import Attempt, Observation, Operation, WorkerProcess
 from reconciliation.models.case import Case
 from reconciliation.models.operation import IN_FLIGHT, OperationState
@@ -77,7 +77,7 @@ def record_answer(*, attempt_id: uuid.UUID, answer: Answer, contract: Contract, 
             _apply(run=run, operation=operation, attempt=attempt, answer=answer, contract=contract, actor=actor)
         elif answer.record is not None:
             _late(run=run, operation=operation, found=answer.record, what="a late answer", actor=actor)
-        transitions.wake(run=run)
+        transitions.wake(run=run, mark=False)
         faultpoints.reach("attempt.recorded.before")
         return operation
 
@@ -249,7 +249,7 @@ def record_lookup(
         else:
             for one in lookup.records if lookup else ():
                 _late(run=run, operation=operation, found=one, what="a lookup", actor=actor)
-        transitions.wake(run=run)
+        transitions.wake(run=run, mark=False)
         faultpoints.reach("probe.recorded.before")
         return observation
 
@@ -289,7 +289,8 @@ def _finding(
         return F.SEVERAL, f"{len(lookup.records)} recorded: {', '.join(one.reference for one in lookup.records)}", True
     one = lookup.records[0]
     if one.mismatch:
-        return F.DIFFERENT, f"one recorded, {one.reference}, but not as sent: {', '.join(one.mismatch)}", True
+        differing = ", ".join(label_of(key).lower() for key in one.mismatch)
+        return F.DIFFERENT, f"one recorded, {one.reference}, but not as sent: {differing}", True
     return F.FOUND, f"exactly one recorded, {one.reference}, as sent", True
 
 
@@ -322,7 +323,8 @@ def _after_probe(
     if observation.finding == F.ABSENT and not observation.conclusive:
         proof = conclusive_from(contract=contract, attempts=attempts) + dt.timedelta(milliseconds=200)
         due = proof if proof > now else due  # the next question is worth asking once its answer can be proof
-    operation.next_probe_at = due
+    wanted = operation.next_probe_at  # set while this question was under way: somebody wants a fresh answer
+    operation.next_probe_at = min(due, wanted) if wanted is not None and wanted > observation.asked_at else due
     operation.save(update_fields=["probes_made", "next_probe_at"])
 
 
@@ -344,5 +346,5 @@ def fail_as_absent(*, operation_id: uuid.UUID, contract: Contract, code: str, ac
             failure_code=code, settled_by="probe"
         )  # fmt: skip
         resolve_by_probe(run=run, operation=operation, evidence=probe.summary, actor=actor)
-        transitions.wake(run=run)
+        transitions.wake(run=run, mark=False)
         return True

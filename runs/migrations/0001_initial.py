@@ -125,6 +125,7 @@ class Migration(migrations.Migration):
                 ('waits_for', models.CharField(blank=True, max_length=300)),
                 ('resume_to', models.CharField(blank=True, choices=[('queued', 'Queued'), ('gathering', 'Gathering'), ('deciding', 'Deciding'), ('authorising', 'Checking policy'), ('awaiting_approval', 'Approval'), ('executing', 'Carrying out'), ('outcome_unknown', 'Not confirmed'), ('waiting', 'Waiting'), ('needs_person', 'Needs a person'), ('completed', 'Completed'), ('rejected', 'Rejected'), ('cancelled', 'Cancelled'), ('failed', 'Failed')], max_length=30)),
                 ('facts_wanted_at', models.DateTimeField(blank=True, help_text='since when somebody wants the facts read', null=True)),
+                ('woken', models.BooleanField(default=False, help_text='somebody wanted it while a worker held it')),
                 ('lease_token', models.BigIntegerField(default=0)),
                 ('lease_until', models.DateTimeField(blank=True, null=True)),
                 ('lease_holder', models.CharField(blank=True, max_length=200)),

@@ -57,7 +57,7 @@ class Migration(migrations.Migration):
         db.grant(
             "runs_run",
             rights="SELECT, INSERT, UPDATE (state, state_since, finished_at, outcome, title, customer, wake_at, waits_for,"
-            " resume_to, facts_wanted_at, lease_token, lease_until, lease_holder, claims_in_row, event_seq, event_hash,"
+            " resume_to, facts_wanted_at, woken, lease_token, lease_until, lease_holder, claims_in_row, event_seq, event_hash,"
             " paused_at, cancel_requested_at, cancel_reason, cancelled_by_id, person_code, person_reason, owner_id,"
             " refusals, tries_in_row, times_out_of_date)",
         ),

@@ -58,6 +58,8 @@ class Run(models.Model):
     resume_to = models.CharField(max_length=30, blank=True, choices=S.choices)
     facts_wanted_at = models.DateTimeField(null=True, blank=True, help_text="since when somebody wants the facts read")
 
+    woken = models.BooleanField(default=False, help_text="somebody wanted it while a worker held it")
+
     # one worker at a time: the token only ever grows, and guards every write that advances the run
     lease_token = models.BigIntegerField(default=0)
     lease_until = models.DateTimeField(null=True, blank=True)

@@ -143,11 +143,14 @@ def now_iso(context: Context) -> str:
 
 
 @register.filter
-def control(field: BoundField) -> SafeString:
-    """A form field in the product's look. Django itself marks an invalid one `aria-invalid`."""
+def control(field: BoundField, first: str = "") -> SafeString:
+    """A form field in the product's look, focused when the page opens if `first` is given.
+
+    Django itself marks an invalid one `aria-invalid`.
+    """
     kind = getattr(field.field.widget, "input_type", "")
     style = {"checkbox": "form-check-input", "select": "form-select"}.get(kind, "form-control")
-    return field.as_widget(attrs={"class": style, "placeholder": ""})
+    return field.as_widget(attrs={"class": style, "placeholder": "", "autofocus": bool(first)})
 
 
 @register.filter

@@ -29,8 +29,3 @@ def tool_words(name: str) -> str:
 @register.filter
 def spell(seconds: float) -> str:
     return times.spell(seconds=seconds)
-
-
-@register.filter
-def cut_underscores(text: str) -> str:
-    return str(text).replace("_", " ")

@@ -1,5 +1,5 @@
 // The decision page: what changed has to be ticked, approving is confirmed, rejecting has a reason, and what was typed
-// survives the move to a successor request. The bar may be replaced at any time, so everything listens on the document.
+// survives the move to a successor request. One click is one submit. The bar may be replaced at any time, so everything listens on the document.
 const form = () => document.getElementById("decide");
 const comment = () => document.getElementById("comment");
 const key = () => `comment:${form()?.dataset.run}`;
@@ -25,6 +25,7 @@ document.addEventListener("input", (event) => {
 
 document.addEventListener("submit", (event) => {
   if (event.target.id !== "decide") return;
+  if (event.target.hasAttribute("data-sent")) return event.preventDefault();
   const choice = event.submitter?.value;
   if (event.submitter?.hasAttribute("data-cancel")) {
     event.preventDefault();
@@ -38,9 +39,13 @@ document.addEventListener("submit", (event) => {
     document.getElementById("comment-error").textContent = "Say why you reject it.";
     comment().focus();
   } else {
+    event.target.setAttribute("data-sent", "");
     sessionStorage.removeItem(key());
   }
 });
+
+// a page that comes back from the browser's memory may be sent again; the server answers the same word as it did before
+window.addEventListener("pageshow", () => form()?.removeAttribute("data-sent"));
 
 document.addEventListener("htmx:afterSettle", settle);
 document.getElementById("notice")?.focus();

@@ -1,5 +1,5 @@
 // The inbox: keys, and a list that tells about arrivals instead of jumping.
-import { typing } from "./shell.js";
+import { apply, keysOn, meant } from "./keys.js";
 
 const rows = () => [...document.querySelectorAll(".ask")];
 const news = document.getElementById("news");
@@ -7,10 +7,8 @@ const news = document.getElementById("news");
 // ---- keys, with a switch that is remembered
 const toggle = document.getElementById("keys");
 document.getElementById("keys-bar").hidden = false;
-toggle.checked = localStorage.getItem("keys") !== "off";
-const apply = () => { document.body.dataset.keys = toggle.checked ? "on" : "off"; };
+toggle.checked = keysOn();
 toggle.addEventListener("change", () => { localStorage.setItem("keys", toggle.checked ? "on" : "off"); apply(); });
-apply();
 
 function mark(step) {
   const all = rows();
@@ -24,11 +22,9 @@ function mark(step) {
 }
 
 document.addEventListener("keydown", (event) => {
-  if (!toggle.checked || event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
-  if (document.querySelector("dialog[open]")) return;
+  if (!meant(event)) return;
   if (event.key === "j") mark(1);
   else if (event.key === "k") mark(-1);
-  else if (event.key === "?") document.getElementById("all-keys").showModal();
   else if (event.key === "Enter" && event.target === document.body) document.querySelector(".ask.here .title")?.click();
   else return;
   event.preventDefault();

@@ -98,13 +98,14 @@ def test_two_people_approve_where_two_are_needed(anna: User, bert: User) -> None
 
 def test_one_person_clicks_twice(anna: User, bert: User) -> None:
     version = world.policy(quorum=2)
-    for quorum, second in ((1, "decided"), (2, "already_voted")):
+    for quorum, code in ((1, "approved"), (2, "voted")):
         for _ in range(10):
             asked = world.ask(version=version, quorum=quorum)
             results = world.at_once(*[lambda asked=asked: world.cast(asked, anna)] * 3)
-            assert sorted(result.code for result in results) == sorted(
-                ["approved" if quorum == 1 else "voted", second, second]
-            )
+            assert [result.code for result in results] == [code] * 3
+            assert sorted(result.repeated for result in results) == [False, True, True]
+            assert Decision.objects.filter(request=asked.request).count() == (1 if quorum == 1 else 0)
+            assert len(asked.events("request.vote", *CLOSING)) == 1
             assert Vote.objects.filter(request=asked.request).count() == 1
 
 
@@ -115,7 +116,8 @@ def test_a_new_person_clicks_twice_at_their_very_first_vote(anna: User) -> None:
         asked = world.ask(version=version)
         new = world.user(f"new{number}")
         results = world.at_once(*[lambda asked=asked, new=new: world.cast(asked, new)] * 2)
-        assert sorted(result.code for result in results) == ["approved", "decided"]
+        assert [result.code for result in results] == ["approved", "approved"]
+        assert sorted(result.repeated for result in results) == [False, True]
 
 
 def test_approve_against_withdraw(anna: User) -> None:

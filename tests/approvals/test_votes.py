@@ -80,15 +80,62 @@ def test_two_people_are_needed_when_two_are_asked_and_one_person_is_one() -> Non
     asked = world.ask(quorum=2)
     first = world.cast(asked, anna)
     assert (first.code, first.detail["votes_for"], first.decision) == ("voted", 1, None)
-    again = world.cast(asked, anna)
+    again = world.cast(asked, anna, comment="And another thing")
     refused(asked, again, "already_voted")
     assert sentence(code="already_voted", detail=again.detail).endswith("1 of 2 have approved.")
     assert Decision.objects.count() == 0
     assert world.cast(asked, bert).code == "approved"
     assert asked.events("request.vote", "request.approved") == ["request.vote", "request.approved"]
-    twice = world.cast(asked, bert)
+    twice = world.cast(asked, bert, comment="And another thing")
     refused(asked, twice, "decided")
     assert sentence(code="decided", detail=twice.detail).startswith("You and others approved this")
+
+
+@pytest.mark.parametrize("choice", ["approve", "reject"])
+def test_the_same_click_again_gets_the_first_answer_and_leaves_no_trace(choice: str) -> None:
+    anna = world.user("anna")
+    asked = world.ask()
+    first = world.cast(asked, anna, choice, comment="Checked")
+    before = asked.events()
+    for comment in ("Checked", "  Checked ", ""):
+        again = world.cast(asked, anna, choice, comment=comment)
+        assert (again.code, again.decision, again.detail) == (first.code, first.decision, first.detail)
+        assert again.accepted and again.repeated and not first.repeated
+    assert asked.events() == before
+    assert (Vote.objects.count(), Decision.objects.count(), Refusal.objects.count()) == (1, 1, 0)
+
+
+def test_the_first_of_two_clicks_again_before_and_after_the_second_answered() -> None:
+    anna, bert = world.user("anna"), world.user("bert")
+    asked = world.ask(quorum=2)
+    first = world.cast(asked, anna)
+    again = world.cast(asked, anna)
+    assert (again.code, again.repeated, again.detail) == ("voted", True, first.detail)
+    assert world.cast(asked, bert).code == "approved"
+    late = world.cast(asked, anna)
+    assert (late.code, late.decision, late.detail) == ("voted", None, first.detail)
+    assert world.cast(asked, bert).code == "approved"
+    assert (Decision.objects.count(), Refusal.objects.count()) == (1, 0)
+
+
+def test_what_differs_from_the_first_click_is_refused_as_ever() -> None:
+    anna = world.user("anna")
+    asked = world.ask()
+    assert world.cast(asked, anna).code == "approved"
+    refused(asked, world.cast(asked, anna, "reject"), "decided")
+    refused(asked, world.cast(asked, anna, page_digest="0" * 64), "decided")
+    refused(asked, world.cast(asked, anna, comment="Only this once"), "decided")
+    anna.groups.clear()
+    refused(asked, world.cast(asked, anna), "decided")
+    assert (Vote.objects.count(), Decision.objects.count(), Refusal.objects.count()) == (1, 1, 4)
+
+
+def test_the_same_click_after_the_run_was_cancelled_is_refused() -> None:
+    anna, _ = world.user("anna"), world.user("bert")
+    asked = world.ask(quorum=2)
+    assert world.cast(asked, anna).code == "voted"
+    cancel(asked, withdraw=False)
+    refused(asked, world.cast(asked, anna), "cancelled")
 
 
 def test_a_vote_whose_voter_lost_the_right_is_not_counted() -> None:

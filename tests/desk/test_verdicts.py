@@ -1,5 +1,6 @@
 """A person's verdict counts beside the other side's word, never against it; and every case can be closed."""
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -92,7 +93,10 @@ def test_where_nobody_could_know_the_evidence_is_enough(
     monkeypatch.setattr(CreateCredit, "contract", weak)
     run = world.unknown("timeout_without_effect")
     settings.BILLING_URL = DOWN
-    assert desk.settle(desk.case(run), "did_not") == "ok"
+    case = desk.case(run)
+    while (told := desk.settle(case, "did_not")) == "too_early":  # the call that was lost may still arrive
+        time.sleep(0.2)
+    assert told == "ok"
 
 
 @pytest.mark.parametrize("void", [False, True])

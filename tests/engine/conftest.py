@@ -81,9 +81,9 @@ class World:
         self.workers, self.database, self.folder = workers, database, folder
         self.suffix = f"{next(_numbers):04d}"
         self.seen = max((row["seq"] for row in sandbox.ledger()), default=0)
-        sandbox.world(sandbox_world(tuple(self._own(one) for one in STORIES)))
+        sandbox.world(sandbox_world(tuple(self.own(one) for one in STORIES)))
 
-    def _own(self, story: Any) -> Any:
+    def own(self, story: Any) -> Any:
         names = ("ticket", "account", "invoice", "incident")
         return replace(story, **{name: self.named(getattr(story, name)) for name in names})
 

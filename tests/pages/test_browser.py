@@ -4,7 +4,7 @@ import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import expect
 
-from approvals.models import Decision, Viewing
+from approvals.models import Decision, Refusal, Viewing
 from runs.money import Money
 from tests.pages import world
 from tests.pages.conftest import Visitor
@@ -26,6 +26,7 @@ def test_every_page_is_sound(visitor: Visitor, maya: User, theme: str, width: in
     visitor.page.set_viewport_size({"width": width, "height": 844})
     visitor.context.add_cookies([{"name": "theme", "value": theme, "url": visitor.url}])
     visitor.goto("/accounts/login/")
+    expect(visitor.page.get_by_label("User name")).to_be_focused()
     visitor.assert_sound()
     visitor.sign_in("maya")
     for path in (
@@ -68,19 +69,71 @@ def test_a_decision_from_the_keyboard_alone(visitor: Visitor, maya: User) -> Non
     assert Viewing.objects.filter(request=first).count() == 1
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_keyboard_is_seen_wherever_it_is(visitor: Visitor, maya: User, theme: str) -> None:
+    ask = world.ask()
+    visitor.context.add_cookies([{"name": "theme", "value": theme, "url": visitor.url}])
+    visitor.sign_in("maya")
+    drawn = "one => { const s = getComputedStyle(one); return [s.outlineStyle, s.outlineWidth, s.outlineColor]; }"
+    ring = ["solid", "2px", "rgb(10, 101, 115)" if theme == "light" else "rgb(86, 194, 209)"]
+    for path, places in (
+        ("/approvals/", ("nav.tabs a[aria-current]", "#find", "#keys", ".ask .title", "#account summary")),
+        (f"/approvals/{ask.pk}/", ("#approve", "#comment", ".fold summary")),
+    ):
+        page = visitor.goto(path)
+        page.keyboard.press("Tab")
+        for place in places:
+            found = page.locator(place).first
+            assert found.evaluate(drawn) != ring
+            found.focus()
+            assert found.evaluate(drawn) == ring, f"{place} on {path}"
+
+
 def test_keys_can_be_switched_off_and_stay_off(visitor: Visitor, maya: User) -> None:
-    world.ask()
+    ask, other = world.ask(minutes=10), world.ask(minutes=20)
     visitor.sign_in("maya")
     page = visitor.goto("/approvals/")
     page.keyboard.press("?")
     expect(page.get_by_role("dialog", name="Keys on this page")).to_be_visible()
     page.keyboard.press("Escape")
+    page.goto(f"{visitor.url}/approvals/{ask.pk}/")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys on this page")).to_be_visible()
+    visitor.assert_sound()
+    page.keyboard.press("Escape")
+    page.keyboard.press("j")
+    page.wait_for_url(f"**/approvals/{other.pk}/")
+    page.goto(f"{visitor.url}/approvals/")
     page.get_by_role("switch", name="Keys on").uncheck()
-    page.reload()
+    page.goto(f"{visitor.url}/approvals/{ask.pk}/")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.goto(f"{visitor.url}/approvals/")
     page.keyboard.press("j")
     page.keyboard.press("?")
     expect(page.locator(".ask.here")).to_have_count(0)
     expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_two_clicks_on_yes_are_one_vote(visitor: Visitor, maya: User) -> None:
+    ask = world.ask()
+    visitor.sign_in("maya")
+    page = visitor.goto(f"/approvals/{ask.pk}/")
+    sent: list[str] = []
+    page.on("request", lambda one: sent.append(one.url) if one.method == "POST" and one.is_navigation_request() else 0)
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to your decision")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    expect(page.get_by_label("Comment")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.get_by_role("dialog", name="Approve this?").get_by_role("button", name="Yes, approve").dblclick()
+    page.get_by_role("link", name="See what became of it").click()
+    page.wait_for_url(f"**/approvals/{ask.pk}/")
+    expect(page.locator("#bar .is-green")).to_contain_text("You approved this")
+    assert len(sent) == 1 and Decision.objects.get().approved and not Refusal.objects.exists()
+    visitor.assert_sound()
 
 
 def test_an_open_page_moves_to_the_successor_and_keeps_what_was_typed(visitor: Visitor, maya: User) -> None:

@@ -49,6 +49,45 @@ def test_approving_takes_two_acts_and_leads_to_the_next_item(maya: User) -> None
     assert "Completed" not in browser.get(f"/approvals/{first.pk}/").text
 
 
+def test_the_message_leads_to_what_was_decided_and_names_what_is_shown_now(maya: User) -> None:
+    first, second = world.ask(minutes=10), world.ask(world.Story(customer="Bluebird <i>Bikes"), minutes=20)
+    browser = signed_in(maya)
+    page = browser.get(click(browser, first, maya, "approve_confirmed").headers["Location"])
+    message = page.text.split('id="messages"')[1].split("<main")[0]
+    assert f'<a href="/approvals/{first.pk}/">See what became of it</a>' in message
+    assert "Shown now, the next: Issue $1,200.00 service credit to Bluebird &lt;i&gt;Bikes." in message
+    page = browser.get(click(browser, second, maya, "reject", comment="no").headers["Location"])
+    message = page.text.split('id="messages"')[1].split("<main")[0]
+    assert f'<a href="/approvals/{second.pk}/">' in message and "the next" not in message
+
+
+def test_the_same_click_twice_is_one_vote_and_no_refusal(maya: User) -> None:
+    ask = world.ask()
+    browser = signed_in(maya)
+    for comment in ("checked", "checked", ""):
+        answer = click(browser, ask, maya, "approve_confirmed", comment=comment)
+        assert answer.status_code == 302
+        page = browser.get(answer.headers["Location"]).text
+        assert "Approved. It is waiting to run." in page and "notice is-green" in page
+    assert (Vote.objects.count(), Decision.objects.count(), Refusal.objects.count()) == (1, 1, 0)
+    answer = click(browser, ask, maya, "approve_confirmed", comment="one more thing")
+    assert answer.status_code == 409 and "You approved this on" in answer.text and "It counts once." in answer.text
+    assert "Your comment was not sent: “one more thing”" in answer.text
+    assert "notice is-green refusal" in answer.text and "notice is-red" not in answer.text
+    answer = click(browser, ask, maya, "reject", comment="checked")
+    assert answer.status_code == 409 and "notice is-red refusal" in answer.text
+    assert "was not sent" not in answer.text  # the stored vote carries it
+
+
+def test_the_same_click_after_it_was_carried_out_says_when_it_was_given(maya: User) -> None:
+    ask = world.ask()
+    world.operation(world.decide(ask, maya), to="succeeded")
+    browser = signed_in(maya)
+    page = browser.get(click(browser, ask, maya, "approve_confirmed").headers["Location"]).text
+    assert "You approved this on" in page and "waiting to run" not in page
+    assert not Refusal.objects.exists()
+
+
 def test_the_last_one_leads_to_the_inbox_and_says_what_happened(maya: User) -> None:
     ask = world.ask()
     browser = signed_in(maya)

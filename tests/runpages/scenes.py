@@ -121,11 +121,11 @@ def in_a_case(start: dt.datetime, **fields: Any) -> tuple[Teller, Operation]:
         "reference": "CR-5519", "identity": operation.identity, "at": t.now.isoformat(), "raw": raw,
         "mismatch": {"amount_minor": ["120000", "100000"]},
     }  # fmt: skip
-    summary = "one recorded, CR-5519, but not as sent: amount_minor"
+    summary = "one recorded, CR-5519, but not as sent: amount"
     w.observe(operation, "different", t.later(43).now, summary, conclusive=True, raw={"records": [found]})
     t.tell("probe.made", operation=str(operation.pk), finding="different", summary=summary, conclusive=True)
     case = w.open_case(
-        operation, "CR-5519 carries our identity but is not what was sent: amount_minor: sent 120000, recorded 100000"
+        operation, "CR-5519 carries our identity but is not what was sent: Amount: sent $1,200.00 USD, recorded $1,000.00 USD"
     )
     t.tell("case.opened", case=case.label, case_kind="different", why=case.why, operation=str(operation.pk))
     return t, operation

@@ -4,6 +4,7 @@ import datetime as dt
 from collections.abc import Callable
 from typing import Any
 
+import psycopg
 import pytest
 from django.test import Client
 
@@ -68,9 +69,50 @@ def test_differences_are_marked_and_the_rest_is_not_called_the_same(case: Case, 
     observed = operation.observations.get(finding="different").raw
     found = comparison.compare(effect=operation.effect, identity=operation.identity, observed=observed)
     tells = {row.label: row.tell for row in found[0].rows}
-    assert tells["Amount"] == "differs" and tells["Identity"] == "same" and tells["Customer"] == "same"
-    assert tells["Memo"] == "not compared", "likeness or unlikeness of texts is not for us to judge"
+    assert tells["Amount"] == "differs" and tells["Identity"] == "same" and tells["Billed as"] == "same"
+    assert tells["Text on the invoice"] == "not compared", "likeness or unlikeness of texts is not for us to judge"
     assert found[0].differs
+
+
+def test_what_is_not_compared_is_folded_and_fields_are_words(
+    case: Case, tomas: Client, owner: psycopg.Connection
+) -> None:
+    more = """{"balance_minor": "20000", "reason": "sla_breach"}"""
+    owner.execute(
+        "UPDATE reconciliation_operation SET effect = effect || %s::jsonb WHERE id = %s", [more, case.operation_id]
+    )
+    page = html(tomas.get(f"/cases/{case.number}/"))
+    table, _, rest = page.partition('<details class="fold raw-fold">')
+    assert "more fields that billing does not return in this form" in rest
+    assert "not compared" not in page and "$1,000.00 USD" in table
+    for shown in ("Text on the invoice", "Added to the customer’s balance", "$200.00 USD", "SLA breach"):
+        assert shown in rest and shown not in table
+    told = page.split("<pre>")[0] + "".join(part.split("</pre>")[1] for part in page.split("<pre>")[1:])
+    for code in ("balance_minor", "Balance minor", "sla_breach"):
+        assert code not in told
+
+
+def test_the_same_answer_again_is_one_line_and_another_is_not(case: Case, tomas: Client) -> None:
+    operation, last = case.operation, case.operation.observations.order_by("at").last()
+    assert last is not None
+    for minute in range(1, 9):
+        at = last.at + dt.timedelta(minutes=minute)
+        world.observe(operation, "different", at, last.summary, conclusive=True, raw=last.raw)
+    page = html(tomas.get(f"/cases/{case.number}/"))
+    assert "<b>9 times the same</b>, last" in page and page.count("one record, not as sent") == 1
+    world.observe(operation, "different", at + dt.timedelta(1), last.summary, conclusive=True, raw={"records": []})
+    page = html(tomas.get(f"/cases/{case.number}/"))
+    assert "<b>9 times the same</b>" in page and page.count("one record, not as sent") == 2
+
+
+def test_an_answer_that_is_not_as_sent_is_not_called_done(case: Case, tomas: Client) -> None:
+    at = AGO + dt.timedelta(hours=4, minutes=30)
+    world.attempt(case.operation, 3, at, closed_at=at + dt.timedelta(seconds=1), result="done")
+    page = html(tomas.get(f"/cases/{case.number}/"))
+    assert "Attempt 3, answered as sent" in page and "Not begun after" not in page
+    world.observe(case.operation, "different", at, "CR-5519, but not as sent", source="sender")
+    page = html(tomas.get(f"/cases/{case.number}/"))
+    assert "Attempt 3, answered, but not as sent" in page and "Attempt 3, answered as sent" not in page
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,15 @@
 """The demo's outside world: faults are really set there, and the page survives its absence."""
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import requests
 from django.test import Client
 
+from agentops.pages import sandbox, sandbox_words
+from runs.tools.registry import TOOLS, contract
 from tests import sandbox_process
 from tests.runpages import world
 
@@ -56,11 +60,40 @@ def test_faults_are_set_counted_and_cleared(db: str, outside: sandbox_process.Sa
     assert "Nothing has happened out there yet" in html(client.get("/sandbox/"))
     form = {"mode": "execute_and_timeout", "operation": "billing.credit_notes.create", "times": "2", "seconds": "5"}
     page = html(client.post("/sandbox/fault", me(**form), follow=True))
-    assert "Set: execute and timeout for the next 2" in page and "2 more" in page
+    assert "Set for the next 2 of “Create credit”: The effect happens; no answer ever comes." in page
+    assert "<b>The effect happens; no answer ever comes.</b><small>Create credit · 2 more</small>" in page
     fault = outside.listed_faults()[0]
     assert (fault["mode"], fault["remaining"], fault["params"]) == ("execute_and_timeout", 2, {"seconds": 5})
     client.post("/sandbox/clear", me(seq=str(fault["seq"])))
     assert outside.listed_faults() == []
+
+
+def test_the_form_comes_first_in_words_and_offers_only_what_the_product_calls(
+    db: str, outside: sandbox_process.SandboxProcess, signed_in: Maker
+) -> None:
+    offered = {name for one in sandbox.call("GET", "modes")["data"] for name in one["operations"]}
+    used = {name for calls in sandbox_words.CALLS.values() for name in calls}
+    assert used < offered, "each is a call that the sandbox knows, and it knows others"
+    titles = {contract(name).title for name in TOOLS}
+    assert titles <= {title for calls in sandbox_words.CALLS.values() for title in calls.values()}
+    page = html(signed_in(OPERATE).get("/sandbox/"))
+    assert page.index("Make something go wrong") < page.index("Set now") < page.index('id="h-inv"')
+    values = set(re.findall(r'<option value="(billing|helpdesk)(\.[a-z_.]+)"', page))
+    assert {"".join(pair) for pair in values} == used
+    told = re.sub(r"<[^>]*>", " ", page)
+    assert "The effect happens; no answer ever comes." in told and "Look up the changes of a ticket" in told
+    for code in ("execute_and_timeout", "execute and timeout", "credit_notes", "invoices.pay"):
+        assert code not in told
+
+
+def test_only_the_newest_calls_are_open(
+    db: str, outside: sandbox_process.SandboxProcess, signed_in: Maker, settings: object
+) -> None:
+    for _ in range(12):
+        requests.get(f"{outside.url}/helpdesk/v1/tickets/CS-0", timeout=5)
+    page = html(signed_in(OPERATE).get("/sandbox/"))
+    shown, _, folded = page.split('id="h-wire"')[1].partition("<details")
+    assert (shown.count('<th scope="row">'), folded.count('<th scope="row">')) == (10, 2) and "2 earlier" in folded
 
 
 def test_wrong_input_is_refused_with_the_field(

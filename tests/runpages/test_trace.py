@@ -124,6 +124,22 @@ def test_an_unknown_outcome_is_violet_and_never_red_or_green() -> None:
     assert [story.tell(event).tone for event in events[2:]] == ["violet", "violet"]
 
 
+def test_what_was_never_sent_has_its_own_mark_and_what_was_read_has_not() -> None:
+    opened = {"operation": "o", "number": 1}
+    for result, unsent in (("not_sent", True), ("done", False)):
+        laid = trace.lay_out(
+            events=told(
+                (0, "evidence.read", {"pieces": [{"title": "x", "version": "1"}]}),
+                (1, "run.cancelled", {}),
+                (2, "attempt.opened", opened),
+                (3, "attempt.closed", {**opened, "result": result}),
+            )
+        )
+        assert laid is not None and laid.any_unsent is unsent
+        marked = [lane.name for lane in laid.lanes for bar in lane.bars if bar.unsent]
+        assert marked == (["Attempt 1"] if unsent else [])
+
+
 def test_a_long_text_is_cut_with_its_length_and_an_amount_never() -> None:
     event = Happened(1, START, "run.note", {"text": "x" * 50_000})
     said = story.tell(event)

@@ -31,7 +31,7 @@ def test_the_answer_is_lost_and_support_watches(product: Product, sign_in: SignI
     manager = sign_in("maya").open("/approvals/")
     manager.get_by_role("link", name="Issue $1,200.00 service credit to Acme Corp").click()
     expect(manager.locator("h1")).to_contain_text("$1,200.00")
-    expect(manager.locator("body")).to_contain_text("INV-2041, only at version 1")
+    expect(manager.locator("body")).to_contain_text("INV-2041 (version 1)")
     expect(manager.locator("body")).to_contain_text("Service credits v1")
     approve(manager)
     expect(manager.locator("body")).to_contain_text("Approved")

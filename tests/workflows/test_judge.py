@@ -19,7 +19,7 @@ def test_the_right_proposal_is_drafted(outside: Outside) -> None:
     assert (draft.step, draft.action.tool, draft.rationale) == ("credit", "billing.create_credit", "The SLA says so.")
     assert set(draft.rests_on) == {"account", "sla", "incident", "invoice"}
     assert CreateCredit.contract.business_key(draft.action.effect) == (
-        f"credit/{parts['ticket']['id']}/{parts['incident']['id']}"
+        f"credit/{parts['account']['id']}/{parts['incident']['id']}"
     )
 
 

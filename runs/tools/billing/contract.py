@@ -34,7 +34,7 @@ class CreditEffect(Strict):
 
 
 def _business_key(effect: dict[str, str]) -> str:
-    return f"credit/{effect['ticket']}/{effect['incident']}"
+    return f"credit/{effect['account']}/{effect['incident']}"
 
 
 def _money(effect: dict[str, str]) -> Money:

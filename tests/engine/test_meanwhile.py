@@ -1,0 +1,95 @@
+"""What happens between two looks: another ticket's credit, a wake during a step, a question asked during a question."""
+
+import threading
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.db import connections, transaction
+
+from agentops import engine, events
+from agentops.demo.world import STORIES, sandbox_world
+from agentops.workflows.registry import workflow
+from reconciliation.models import Case, Operation
+from reconciliation.services import cases
+from runs import clock, transitions
+from runs.models import Run
+from runs.services import external_events, operate, principals
+from tests.engine.conftest import World
+
+
+def test_two_tickets_about_one_incident_bring_one_credit(world: World) -> None:
+    """Both are decided before either is sent, and both are approved: the account gets one credit for the incident."""
+    story = next(one for one in STORIES if one.ticket == "CS-8812")
+    twin = sandbox_world((world.own(replace(story, ticket="CS-9912", subject="Outage, once more")),))
+    world.sandbox.world({"tickets": twin["tickets"]})
+    first, second = world.start("CS-8812"), world.start("CS-9912")
+    first, second = world.work(first), world.work(second)
+    assert world.vote(first).code == world.vote(second).code == "approved"
+    ended = sorted([world.work(first).state, world.work(second).state])
+    assert ended == ["completed", "needs_person"]
+    assert [row["amount_minor"] for row in world.credits()] == [120_000]
+
+
+def test_a_wake_during_a_step_is_not_parked_over(world: World, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cancel that comes while a source is being waited for is met at once, not after the pause."""
+    run = world.work(world.start())
+    priya = principals.of_user(user=world.people["priya"])
+    with transaction.atomic():
+        transitions.want_facts(run=Run.objects.select_for_update(of=("self",)).get(pk=run.pk))
+    service = workflow("service_credit")
+    gather = type(service).gather
+
+    def slow(self: Any, *, data: dict[str, Any]) -> list[Any]:
+        def cancel() -> None:
+            operate.cancel(run_id=run.pk, principal=priya, reason="no longer wanted")
+            connections.close_all()
+
+        meanwhile = threading.Thread(target=cancel)
+        meanwhile.start()
+        meanwhile.join()
+        settings.BILLING_URL = "http://127.0.0.1:9"
+        return gather(self, data=data)
+
+    monkeypatch.setattr(type(service), "gather", slow)
+    engine.advance(run_id=run.pk)
+    monkeypatch.setattr(type(service), "gather", gather)
+    run.refresh_from_db()
+    assert run.wake_at is not None and run.wake_at <= clock.now()
+    engine.advance(run_id=run.pk)
+    run.refresh_from_db()
+    assert run.state == "cancelled"
+
+
+def test_a_question_wanted_during_a_question_is_asked_soon(world: World, settings: Any) -> None:
+    run = world.unknown("timeout_without_effect")
+    operation = world.credit(run)
+    tomas = principals.of_user(user=world.people["tomas"])
+    from reconciliation.services import settle
+    from runs.tools.registry import contract
+
+    asked_at = clock.now()
+    assert cases.probe_now(operation_id=operation.pk, principal=tomas).ok
+    wanted = Operation.objects.get(pk=operation.pk).next_probe_at
+    settle.record_lookup(
+        operation_id=operation.pk,
+        lookup=None,
+        problem="no answer",
+        asked_at=asked_at,
+        contract=contract(operation.tool),
+        actor=tomas,
+    )
+    assert Operation.objects.get(pk=operation.pk).next_probe_at == wanted
+
+
+def test_a_void_after_success_opens_a_case(world: World) -> None:
+    run = world.work(world.start("CS-8815"))
+    operation = world.credit(run)
+    note = {"status": "void", "metadata": {"operation_identity": operation.identity}}
+    body = {"data": {"object": note}}
+    external_events.receive(source="billing", event_id="evt_v", kind="credit_note.voided", payload=body)
+    events.process_events(limit=10)
+    events.process_events(limit=10)
+    case = Case.objects.get(operation=operation)
+    assert "voided after it had been confirmed" in case.why
+    assert Operation.objects.get(pk=operation.pk).state == "succeeded"
