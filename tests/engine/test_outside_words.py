@@ -38,7 +38,7 @@ def who(world: World, name: str) -> Principal:
 def test_unseen_marks_are_written_out_on_every_page(world: World) -> None:
     names = {"ticket": "CS-7701", "account": "ACC-7701", "invoice": "INV-7701", "incident": "INC-7701"}
     story = replace(STORIES[0], **names, name=NAME, subject=f"We were down{UNSEEN}")
-    world.sandbox.world(sandbox_world((world._own(story),)))
+    world.sandbox.world(sandbox_world((world.own(story),)))
     run = world.work(world.start("CS-7701"))
     assert run.state == "awaiting_approval", run.person_reason
     assert (run.customer, run.title) == ("Acme DSU 00.1$ Amount: $1.00 USD", f"Service credit for {run.customer}")
