@@ -1,4 +1,4 @@
-"""Every code of a refusal or a result, and its own sentence; and untrusted text on one line. Pure."""
+"""Every code of a refusal or a result, and its own sentence; and what a typed text must be. Pure."""
 
 import datetime as dt
 import unicodedata
@@ -8,15 +8,15 @@ from typing import Any
 SENTENCES: dict[str, str] = {
     # results
     "approved": "Approved. It is waiting to run.",
-    "rejected": "Rejected. Nothing will be done.",
+    "rejected": "Rejected. What was asked will not be done.",
     "voted": "Your approval counts: {votes_for} of {quorum}. It waits for others.",
     # refusals
     "decided": "{by} {verb} this on {at}. Your answer was not counted.",
     "decided_by_you": "{by} {verb} this on {at}. It counts once.",
     "superseded": "The facts have changed since this was asked. Look at what is asked now.",
-    "withdrawn": "This request was withdrawn. Nothing was done.",
-    "cancelled": "The run was cancelled. Nothing was done.",
-    "expired": "The time to answer ended on {at}. Nothing was done.",
+    "withdrawn": "This request was withdrawn. It takes no answers any more.",
+    "cancelled": "The run was cancelled. This takes no answers any more.",
+    "expired": "The time to answer ended on {at}. It takes no answers any more.",
     "inactive": "Your account is no longer active.",
     "no_right": "Your rights have changed: members of {group} with the right to vote decide this.",
     "own_request": "You {part} this, so somebody else decides it.",
@@ -28,7 +28,7 @@ SENTENCES: dict[str, str] = {
     "unread_changes": "Something has changed since it was last asked. Confirm that you have seen what changed.",
     "reason_needed": "Say why you reject it: the comment is empty.",
     "comment_too_long": "The comment is too long: at most {limit} characters.",
-    "someone_else": "You are signed in as someone else than when this page was opened. Nothing was done.",
+    "someone_else": "You are signed in as someone else than when this page was opened. Your answer was not recorded.",
     # what stops an approval afterwards
     "not_approved": "The approval no longer stands.",
     "rights_lost": "Somebody whose approval counted is no longer entitled to give it.",
@@ -72,18 +72,6 @@ def when(*, iso: str) -> str:
     """`29 November 2026 at 14:03 UTC` from an ISO 8601 time with its offset."""
     at = dt.datetime.fromisoformat(iso).astimezone(dt.UTC)
     return f"{at.day} {at:%B %Y} at {at:%H:%M} UTC"
-
-
-def one_line(*, text: str, limit: int) -> str:
-    """Untrusted text as one line of at most `limit` characters, an ellipsis where it was cut.
-
-    Control characters and line breaks become spaces, and marks that reorder or hide text are dropped, so no text can
-    pretend to be another line of the page.
-    """
-    spaced = "".join(" " if unicodedata.category(mark) in ("Cc", "Cs", "Zl", "Zp") else mark for mark in text)
-    shown = "".join(mark for mark in spaced if unicodedata.category(mark) != "Cf")
-    line = " ".join(shown.split())
-    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
 def is_blank(*, text: str) -> bool:

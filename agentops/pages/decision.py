@@ -111,7 +111,8 @@ def _decide_signed_in(request: HttpRequest, request_id: uuid.UUID) -> HttpRespon
         return redirect("decision", following) if following else redirect("inbox")
     if not may_look:
         return refused(
-            request, reason=f"{words.sentence(code='no_right', detail={'group': ask.group})} Nothing was done."
+            request,
+            reason=f"{words.sentence(code='no_right', detail={'group': ask.group})} Your answer was not recorded.",
         )
     sentence = words.sentence(code=result.code, detail=result.detail)
     shown = _load(result.successor_id or request_id)

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_GET, require_POST
 from agentops import reasons
 from agentops.pages import live, standing
 from agentops.pages.operating import say
+from agentops.steps.cancelling import what_stays
 from runs import clock, holding, queries
 from runs.access import needs, refused, someone_else, user_of
 from runs.models import ModelCall, Principal, Run
@@ -154,7 +155,7 @@ def _carry_out(*, run: Run, principal: Principal, way: str, reason: str) -> Oper
         return operate.gather_again(run_id=run.pk, principal=principal, reason=reason)
     if way == "decide":
         return operate.decide_again(run_id=run.pk, principal=principal, reason=reason)
-    return operate.close(run_id=run.pk, principal=principal, as_state=way, reason=reason)
+    return operate.close(run_id=run.pk, principal=principal, as_state=way, reason=reason, what_stays=what_stays)
 
 
 @require_POST

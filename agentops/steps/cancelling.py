@@ -27,11 +27,15 @@ def cancel(step: Step) -> Next:
 
 
 def _done(run: Run) -> str:
-    """What the run has done in the world, which stays."""
+    return what_stays(run) or "Nothing was done."
+
+
+def what_stays(run: Run) -> str:
+    """What the run has done in the world, which stays however it ends; empty when it has done nothing."""
     told = [f"{one.tool} {one.reference}" for one in done_so_far(run)]
     said = [f"Done before, and staying: {'; '.join(told)}."] if told else []
     for operation in Operation.objects.filter(run=run, state=OperationState.SUCCEEDED):
         if other := operation.other_reference:
             said.append(f"{operation.system} has it twice: {other} has to be reversed there.")
     said += [case.dispute for case in disputes().filter(operation__run=run)]
-    return " ".join(said) or "Nothing was done."
+    return " ".join(said)

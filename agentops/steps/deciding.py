@@ -14,6 +14,7 @@ from runs.models.run import RunState
 from runs.money import Strict
 from runs.providers.base import ProviderDown, Turn
 from runs.providers.registry import provider
+from runs.texts import quoted
 
 MAX_MODEL_TRIES = 8
 INSTRUCTIONS = (
@@ -97,8 +98,9 @@ def _judge(step: Step, turn: Turn, facts: dict[str, Evidence]) -> Draft | Refuse
     try:
         choice = shapes.validate_python(turn.answer)
     except ValidationError as problem:
-        faults = "; ".join(
-            f"{'.'.join(str(part) for part in one['loc']) or 'choice'}: {one['msg']}" for one in problem.errors()[:5]
+        faults = "; ".join(  # a field's name may be one the model made up
+            f"{quoted(text='.'.join(str(part) for part in one['loc']) or 'choice', limit=100)}: {one['msg']}"
+            for one in problem.errors()[:5]
         )
         return Refused(code="malformed", reason=f"the choice is malformed: {faults}"[:2000])
     return step.workflow.judge(choice=choice, data=step.run.input, facts=facts)

@@ -11,6 +11,7 @@ from approvals.models import ApprovalRequest
 from runs import clock, keeping, record, retry, transitions
 from runs.models import Evidence, ModelCall, Principal, Proposal, Run
 from runs.models.run import RunState
+from runs.texts import one_line
 from runs.tools.base import NoSuchThing, Unreachable
 from runs.tools.registry import contract
 
@@ -36,9 +37,9 @@ def read_facts(step: Step, *, resume_to: RunState) -> dict[str, Evidence] | Next
             return hand_over(run, code=Reason.NOT_FOUND, reason=str(problem), actor=step.actor)
     with committing(step.lease, "run.gathered") as run:
         facts = keeping.keep_readings(run=run, readings=readings, retrieved_at=asked_at, actor=step.actor)
-        run.customer = step.workflow.customer(facts=facts)[:300]
+        run.customer = one_line(text=step.workflow.customer(facts=facts), limit=300)
         if run.customer:
-            run.title = f"{step.workflow.title} for {run.customer}"[:300]
+            run.title = one_line(text=f"{step.workflow.title} for {run.customer}", limit=300)
         run.tries_in_row = 0
         if run.facts_wanted_at is not None and run.facts_wanted_at <= asked_at:
             run.facts_wanted_at = None

@@ -18,6 +18,7 @@ from agentops.workflows.service_credit_judge import credit_objection, judge_cred
 from agentops.workflows.service_credit_view import build_view
 from runs.actions import Action
 from runs.money import Money, Strict, parse_minor
+from runs.texts import quoted
 from runs.tools.base import NoSuchThing, Reading
 from runs.tools.billing.contract import CREATE_CREDIT
 from runs.tools.billing.sources import read_credits, read_invoice
@@ -89,10 +90,9 @@ class ServiceCredit:
             case IssueCredit():
                 return judge_credit(choice=choice, ticket=data["ticket"], facts=facts)
             case AskForDocument():
-                reason = f"The agent needs a document: {choice.document}. {choice.rationale}"
-                return HandOver(code="document_needed", reason=reason)
+                return HandOver(code="document_needed", reason=says(f"I need {choice.document}. {choice.rationale}"))
             case Escalate():
-                return HandOver(code="escalated", reason=choice.rationale)
+                return HandOver(code="escalated", reason=says(choice.rationale))
             case _:
                 return Refused(code="not_a_choice", reason=f"{type(choice).__name__} is not one of the choices here.")
 
@@ -186,3 +186,8 @@ def _reply_draft(credit: Done) -> Draft:
     )
     reply = {"ticket": effect["ticket"], "subject": f"Service credit for {effect['incident']}", "body": body}
     return Draft(step="draft_reply", action=Action(DRAFT_REPLY.name, DRAFT_REPLY.version, reply), rests_on=())
+
+
+def says(words: str) -> str:
+    """The model's own words as a reason: nobody may take them for the product's."""
+    return f"the agent says: {quoted(text=words, limit=2300)}"

@@ -10,10 +10,11 @@ from django.db.models import Max
 from approvals import locks, rights
 from approvals.models import Policy, PolicyTool, PolicyVersion
 from approvals.rules import PolicyDocument, Problem, validate
-from approvals.words import is_blank, one_line, storable
+from approvals.words import is_blank, storable
 from runs import clock, record
 from runs.canonical import digest
 from runs.models import Principal
+from runs.texts import one_line
 
 NOTE_LENGTH = 4000
 

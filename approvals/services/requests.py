@@ -20,10 +20,10 @@ from approvals.binding import differences, page_digest
 from approvals.evaluation import Verdict
 from approvals.models import ApprovalRequest, Decision, PolicyVersion, Viewing, Vote
 from approvals.models.request import RequestState
-from approvals.words import one_line
 from runs import clock, record, transitions
 from runs.models import Principal, Proposal, Run
 from runs.services import principals
+from runs.texts import one_line
 
 ASK_LENGTH = 300
 _CLOSES = {RequestState.SUPERSEDED: "supersede", RequestState.WITHDRAWN: "withdraw", RequestState.EXPIRED: "expire"}

@@ -11,6 +11,7 @@ from typing import Any
 
 from runs.money import Strict
 from runs.providers.base import Turn
+from runs.texts import unmarked
 
 MODEL = "rules-1"
 COMPLAINT = re.compile(
@@ -37,6 +38,7 @@ class RulesProvider:
 
 def decide(view: dict[str, Any]) -> dict[str, Any]:
     """The answer to a view, as a dictionary with its `kind`."""
+    view = unmarked(view)
     if view.get("refusals"):
         return _escalate(f"My earlier proposal was refused: {str(view['refusals'][-1])[:1000]}")
     if not complains(view.get("ticket", {})):
@@ -62,7 +64,7 @@ def decide(view: dict[str, Any]) -> dict[str, Any]:
 def complains(ticket: dict[str, Any]) -> bool:
     """Whether the ticket is about an outage. Its words are searched, never followed."""
     texts = [ticket.get("subject"), ticket.get("body"), *(item.get("body") for item in ticket.get("messages", []))]
-    return any(COMPLAINT.search(text["untrusted_text"]) for text in texts if text)
+    return any(COMPLAINT.search(text) for text in texts if text)
 
 
 def _credit(view: dict[str, Any]) -> dict[str, Any]:

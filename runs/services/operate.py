@@ -4,6 +4,7 @@ Whoever acts is looked at under the run's lock: active, and holding the right to
 """
 
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -164,8 +165,11 @@ def decide_again(*, run_id: uuid.UUID, principal: Principal, reason: str) -> Ope
     return _send_on(run_id, principal, reason, RunState.DECIDING, "decide_again")
 
 
-def close(*, run_id: uuid.UUID, principal: Principal, as_state: str, reason: str) -> OperateResult:
-    """End the run by hand, as completed or failed, with the reason as its outcome."""
+def close(
+    *, run_id: uuid.UUID, principal: Principal, as_state: str, reason: str, what_stays: Callable[[Run], str]
+) -> OperateResult:
+    """End the run by hand, as completed or failed. Its outcome is the reason, and after it `what_stays`: what the
+    locked run has done in the world, which the reason may leave out or deny."""
     if not reason.strip():
         return OperateResult(code="reason_needed")
     with transaction.atomic(durable=True):
@@ -175,5 +179,7 @@ def close(*, run_id: uuid.UUID, principal: Principal, as_state: str, reason: str
         target = RunState(as_state)
         if target not in (RunState.COMPLETED, RunState.FAILED):
             raise ValueError(f"a person closes a run as completed or failed, not {as_state}")
-        transitions.move(run=run, to=target, actor=principal, why=reason.strip(), outcome=reason.strip())
+        stays = what_stays(run)
+        outcome = f"{reason.strip().rstrip('.')}. {stays}" if stays else reason.strip()
+        transitions.move(run=run, to=target, actor=principal, why=reason.strip(), outcome=outcome)
         return OperateResult(code="ok")

@@ -12,6 +12,7 @@ from lucide.templatetags.lucide import lucide
 
 from runs import times, words
 from runs.money import Money, MoneyError
+from runs.texts import unbroken
 
 register = template.Library()
 
@@ -150,3 +151,9 @@ def control(field: BoundField, first: str = "") -> SafeString:
     kind = getattr(field.field.widget, "input_type", "")
     style = {"checkbox": "form-check-input", "select": "form-select"}.get(kind, "form-control")
     return field.as_widget(attrs={"class": style, "placeholder": "", "autofocus": bool(first)})
+
+
+@register.filter
+def one_row(value: object) -> str:
+    """A value that belongs in one row, its line breaks drawn instead of made."""
+    return unbroken(text=str(value))

@@ -29,7 +29,7 @@ def deactivate(user: User) -> None:
 LOSSES: dict[str, tuple[Callable[[User], Any], str]] = {
     "removed from the group": (lambda user: user.groups.clear(), "no_right"),
     "the group is deleted": (lambda user: Group.objects.get(name="manager").delete(), "no_right"),
-    "the group is renamed": (lambda user: Group.objects.update(name="former"), "no_right"),
+    "the group is renamed": (lambda user: Group.objects.filter(name="manager").update(name="former"), "no_right"),
     "the group loses the right": (
         lambda user: Group.objects.get(name="manager").permissions.remove(vote_right()),
         "no_right",

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from approvals.words import SENTENCES, is_blank, one_line, sentence, storable
+from approvals.words import SENTENCES, is_blank, sentence, storable
+from runs.texts import one_line
 
 
 def test_every_code_has_words_of_its_own() -> None:

@@ -93,7 +93,7 @@ def test_the_last_one_leads_to_the_inbox_and_says_what_happened(maya: User) -> N
     browser = signed_in(maya)
     answer = click(browser, ask, maya, "reject", comment="wrong invoice")
     assert answer.headers["Location"] == "/approvals/"
-    assert "Rejected. Nothing will be done." in browser.get("/approvals/").text
+    assert "Rejected. What was asked will not be done." in browser.get("/approvals/").text
     assert not Decision.objects.get().approved
 
 
@@ -109,7 +109,8 @@ def test_a_closed_request_says_so_and_keeps_what_was_typed(maya: User, edge: str
     ask = world.ask()
     world.close(ask, edge, "the run was cancelled")
     answer = click(signed_in(maya), ask, maya, "approve_confirmed", comment="typed for a while")
-    assert answer.status_code == 409 and "Nothing was done" in answer.text and "typed for a while" in answer.text
+    assert answer.status_code == 409 and "takes no answers any more" in answer.text
+    assert "Nothing was done" not in answer.text and "typed for a while" in answer.text
     assert not Decision.objects.exists() and Refusal.objects.count() == 1
 
 

@@ -55,7 +55,8 @@ def test_hostile_text_is_shown_in_full_and_does_nothing(place: str, text: str) -
     page = read(browser.get(f"/approvals/{ask.pk}/").text)
     whole = "".join(page.text)
     shown = " ".join(text.split())
-    assert shown in " ".join(whole.split()), "what is bound, or said, is never cut"
+    # a line break in a one-line value is drawn as ⏎
+    assert shown in " ".join(whole.replace("⏎", " ").split()), "what is bound, or said, is never cut"
     assert whole.count("$1,200.00") >= 3, "the true amount stands in the title, in the rows and in the bar"
 
 

@@ -174,9 +174,9 @@ def test_documents_and_escalations_go_to_a_person(outside: Outside) -> None:
     parts = outside.customer()
     facts = gathered(parts)
     asks = judged(parts, facts, {"kind": "ask_for_document", "document": "The plan", "rationale": "None here."})
-    assert asks == HandOver(code="document_needed", reason="The agent needs a document: The plan. None here.")
+    assert asks == HandOver(code="document_needed", reason="the agent says: “I need The plan. None here.”")
     gives_up = judged(parts, facts, {"kind": "escalate", "rationale": "Not an outage."})
-    assert gives_up == HandOver(code="escalated", reason="Not an outage.")
+    assert gives_up == HandOver(code="escalated", reason="the agent says: “Not an outage.”")
 
 
 ORDERS = (
