@@ -70,7 +70,7 @@ def test_two_runs_about_one_ticket_and_incident_make_one_credit(world: World) ->
         world.work(run)
     ended = sorted(Run.objects.values_list("state", "person_code"))
     assert [state for state, _ in ended] == ["completed", "needs_person", "needs_person"]
-    assert {code for _, code in ended[1:]} <= {"business_key_taken", "proposals_refused"}
+    assert {code for _, code in ended[1:]} <= {"business_key_taken", "proposals_refused", "escalated"}
     assert len(world.credits()) == 1 and len(world.effects()) == 3
     assert Operation.objects.filter(tool="billing.create_credit").count() == 1
     closed = ApprovalRequest.objects.exclude(state="spent")

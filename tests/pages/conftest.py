@@ -68,7 +68,7 @@ def _wait(url: str, server: "subprocess.Popen[bytes]", log: Path) -> None:
     raise AssertionError(f"the server did not answer\n{log.read_text()}")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # Playwright keeps a loop running in this thread: it must end with the module
 def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium")

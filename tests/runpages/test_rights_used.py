@@ -29,7 +29,9 @@ ACTS: dict[str, Callable[[Run, Principal], Any]] = {
     "release": lambda run, who: operate.release(run_id=run.pk, principal=who),
     "gather_again": lambda run, who: operate.gather_again(run_id=run.pk, principal=who, reason="x"),
     "decide_again": lambda run, who: operate.decide_again(run_id=run.pk, principal=who, reason="x"),
-    "close": lambda run, who: operate.close(run_id=run.pk, principal=who, as_state="failed", reason="x"),
+    "close": lambda run, who: operate.close(
+        run_id=run.pk, principal=who, as_state="failed", reason="x", what_stays=lambda run: ""
+    ),
 }
 
 

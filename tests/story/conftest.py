@@ -86,7 +86,7 @@ def product(tmp_path_factory: pytest.TempPathFactory, django_db_blocker: Any) ->
         target.update({key: before[key] for key in ("NAME", "USER", "PASSWORD", "HOST", "PORT")})
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # Playwright keeps a loop running in this thread: it must end with the module
 def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium")
