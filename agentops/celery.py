@@ -5,13 +5,15 @@ import os
 from typing import Any
 
 from celery import Celery
-from celery.signals import after_setup_logger, celeryd_init
+from celery.signals import after_setup_logger, celeryd_init, worker_process_init
+from django.db import connection
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agentops.settings")
 
 app = Celery("agentops")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["agentops"])
+app.conf.CELERY_DB_REUSE_MAX = 2**62  # tasks look after the connection themselves, see `keep_connection`
 
 
 @celeryd_init.connect
@@ -22,6 +24,12 @@ def one_run_a_process(options: dict[str, Any] | None = None, **_: Any) -> None:
     name = pool if isinstance(pool, str) else pool.__module__.rpartition(".")[2]
     if name not in ("prefork", "solo"):
         raise SystemExit(f"the worker's pool is {name}: start it with --pool=prefork, one run a process")
+
+
+@worker_process_init.connect
+def keep_connection(**_: Any) -> None:
+    """A process of the worker keeps its connection from task to task; a broken one is noticed as a task begins."""
+    connection.settings_dict |= {"CONN_MAX_AGE": None, "CONN_HEALTH_CHECKS": True}
 
 
 @after_setup_logger.connect

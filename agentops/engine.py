@@ -14,7 +14,7 @@ from django.db import transaction
 from agentops import hints
 from agentops.reasons import Reason
 from agentops.steps import authorising, cancelling, deciding, executing, gathering, settling
-from agentops.steps.base import Next, Step, hand_over, park
+from agentops.steps.base import InHand, Next, Step, hand_over, park
 from agentops.workflows.registry import UnknownWorkflow, workflow
 from reconciliation.case_opening import open_case
 from reconciliation.models import Case, Operation
@@ -49,11 +49,11 @@ def advance(*, run_id: uuid.UUID) -> int:
     if lease is None:
         return 0
     faultpoints.reach("run.claimed")
-    steps = 0
+    steps, hand = 0, InHand()
     try:
         while steps < MAX_STEPS:
             steps += 1
-            went = _step(lease)
+            went = _step(lease, hand)
             if steps == 1:
                 leases.worked(lease=lease)
             if went == Next.PARK:
@@ -65,13 +65,12 @@ def advance(*, run_id: uuid.UUID) -> int:
     except Exception as problem:
         log.exception("run %s: a step failed", run_id)
         _let_go(lease, reason=f"{type(problem).__name__}: {problem}")
-    run = Run.objects.only("event_seq").get(pk=run_id)
-    hints.publish(run_id=run_id, seq=run.event_seq)
+    hints.publish(run_id=run_id, seq=Run.objects.values_list("event_seq", flat=True).get(pk=run_id))
     return steps
 
 
-def _step(lease: leases.Lease) -> Next:
-    run = Run.objects.select_related("agent", "run_as", "initiator").get(pk=lease.run_id)
+def _step(lease: leases.Lease, hand: InHand) -> Next:
+    run = principals.known(run=Run.objects.get(pk=lease.run_id))
     if run.is_over:
         return Next.PARK
     actor = principals.system()
@@ -82,7 +81,7 @@ def _step(lease: leases.Lease) -> Next:
         found = workflow(run.workflow, run.workflow_version)
     except UnknownWorkflow as problem:
         return _give_up(lease, code=Reason.UNKNOWN_WORKFLOW, reason=str(problem))
-    step = Step(lease=lease, run=run, workflow=found, actor=actor)
+    step = Step(lease=lease, run=run, workflow=found, actor=actor, hand=hand)
     if run.cancel_requested_at is not None and not cancelling.in_flight(step):
         return cancelling.cancel(step)
     if run.paused_at is not None and not cancelling.in_flight(step) and not authorising.is_overdue(run):

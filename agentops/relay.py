@@ -15,7 +15,7 @@ from kombu.exceptions import OperationalError
 from agentops.events import process_events
 from agentops.tasks import advance
 from reconciliation.services import processes
-from runs.services.runs import RELAY_CHANNEL
+from runs.nudging import RELAY_CHANNEL
 
 log = logging.getLogger(__name__)
 LOCK = 7_305_511_223  # any number, the same for every relay of one database

@@ -3,6 +3,8 @@
 import logging
 import uuid
 
+from django.db import connection
+
 from agentops import engine
 from agentops.celery import app
 
@@ -17,4 +19,5 @@ def advance(run_id: str) -> int:
     except (ValueError, AttributeError, TypeError):
         log.warning("a message named no run: %.80r", run_id)
         return 0
+    connection.close_if_unusable_or_obsolete()
     return engine.advance(run_id=wanted)

@@ -1,6 +1,7 @@
 """Reads about requests: the inbox, what is due, and what a decision rests on now. The number of queries is fixed."""
 
 import uuid
+from collections.abc import Iterable
 from typing import Literal
 
 from django.contrib.auth.models import User
@@ -56,25 +57,27 @@ def may_vote(*, user: User, request: ApprovalRequest) -> str:
 
 
 def newest_binding(*, run: Run, proposal: Proposal) -> str | None:
-    """The binding digest of the proposal over the run's newest reading of what it rests on.
-
-    None when that reading has no such piece any more, or another document in its place: a fact that has disappeared
-    is a fact that has changed.
-    """
-    pieces = list(Evidence.objects.filter(run=run, pk__in=proposal.rests_on).defer("content"))
-    if len(pieces) != len(set(proposal.rests_on)):
-        return None
+    """The binding digest of the proposal over the run's newest reading, as `binding_over`."""
     last = Evidence.objects.filter(run=run).aggregate(last=Max("reading"))["last"]
-    newest = {
-        (found.kind, found.locator): found for found in Evidence.objects.filter(run=run, reading=last).defer("content")
-    }
-    facts = []
-    for piece in pieces:
-        now = newest.get((piece.kind, piece.locator))
-        if now is None:
-            return None
-        facts.append((now.kind, now.locator, now.version, now.bound_digest))
-    return binding_digest(action_digest=proposal.action_digest, facts=facts)
+    return binding_over(proposal=proposal, facts=Evidence.objects.filter(run=run, reading=last).defer("content"))
+
+
+def binding_over(*, proposal: Proposal, facts: Iterable[Evidence]) -> str | None:
+    """The binding digest of the proposal over what it rests on, as `facts` (one reading) have it.
+
+    None when they have no such piece any more, or another document in its place: a fact that has disappeared is a fact
+    that has changed.
+    """
+    pieces = Evidence.objects.filter(run=proposal.run_id, pk__in=proposal.rests_on).values_list("kind", "locator")
+    places = list(pieces) if proposal.rests_on else []
+    newest = {(found.kind, found.locator): found for found in facts}
+    if len(places) != len(set(proposal.rests_on)) or not newest.keys() >= set(places):
+        return None
+    now = [newest[place] for place in places]
+    return binding_digest(
+        action_digest=proposal.action_digest,
+        facts=[(one.kind, one.locator, one.version, one.bound_digest) for one in now],
+    )
 
 
 def _open(*, user: User, mine: bool) -> QuerySet[ApprovalRequest]:

@@ -1,7 +1,7 @@
 """Storing what was read and proposed, inside the caller's transaction with the run's row locked."""
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from django.db.models import Max
@@ -15,18 +15,14 @@ from runs.models import Evidence, ModelCall, Principal, Proposal, Run
 from runs.tools.base import Contract, Reading
 
 
-def keep_readings(
-    *, run: Run, readings: Sequence[Reading], retrieved_at: dt.datetime, actor: Principal
-) -> dict[str, Evidence]:
-    """Store one reading of the facts (all pieces share its number) and return it by kind.
+def as_evidence(*, run: Run, readings: Sequence[Reading], retrieved_at: dt.datetime) -> dict[str, Evidence]:
+    """What was read, by kind, ready to be stored by `keep_evidence`; the ids are given here already.
 
     `retrieved_at` is the database's time from *before* the first read, so that nothing looks fresher than it is.
     """
-    number = (run.evidence.aggregate(last=Max("reading"))["last"] or 0) + 1
-    kept = Evidence.objects.bulk_create(
-        Evidence(
+    return {
+        one.kind: Evidence(
             run=run,
-            reading=number,
             kind=one.kind,
             source=one.source,
             locator=one.locator,
@@ -41,15 +37,30 @@ def keep_readings(
             retrieved_at=retrieved_at,
         )
         for one in readings
-    )
+    }
+
+
+def keep_evidence(*, run: Run, evidence: Collection[Evidence], actor: Principal, saving: Iterable[str] = ()) -> None:
+    """Store one reading of the facts (all pieces share its number), and the fields of the run named in `saving`.
+
+    It ends a row of failed readings, and answers those who wanted the facts read before it began.
+    """
+    run.tries_in_row = 0
+    asked_at = min((one.retrieved_at for one in evidence), default=None)
+    if asked_at is not None and run.facts_wanted_at is not None and run.facts_wanted_at <= asked_at:
+        run.facts_wanted_at = None
+    number = (run.evidence.aggregate(last=Max("reading"))["last"] or 0) + 1
+    for one in evidence:
+        one.reading = number
+    Evidence.objects.bulk_create(evidence)
     record.append(
         run=run,
         kind="evidence.read",
         actor=actor,
+        saving=["tries_in_row", "facts_wanted_at", *saving],
         reading=number,
-        pieces=[{"kind": one.kind, "title": one.title, "version": one.version} for one in kept],
+        pieces=[{"kind": one.kind, "title": one.title, "version": one.version} for one in evidence],
     )
-    return {one.kind: one for one in kept}
 
 
 def newest_facts(*, run: Run) -> dict[str, Evidence]:
@@ -72,16 +83,16 @@ def keep_proposal(
     model_call: ModelCall | None = None,
 ) -> Proposal:
     """Store a proposal with its operation's identity, before anything can act on it."""
-    last = run.proposals.order_by("-number").first()
-    predecessor = run.proposals.filter(step=step).order_by("-number").first()
+    before = list(run.proposals.order_by("number").values_list("number", "step", "pk"))
+    predecessor = next((pk for _, its_step, pk in reversed(before) if its_step == step), None)
     money = contract.money(action.effect)
     proposal_id = new_id()
     proposal = Proposal.objects.create(
         id=proposal_id,
         run=run,
-        number=last.number + 1 if last else 1,
+        number=before[-1][0] + 1 if before else 1,
         step=step,
-        predecessor=predecessor,
+        predecessor_id=predecessor,
         proposer=proposer,
         model_call=model_call,
         tool=action.tool,

@@ -5,17 +5,21 @@ whatever it learned is still stored as an observation, which needs no token.
 """
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from django.db import connection
 
 from runs.models import Run
+from runs.services import principals
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Lease:
+    """`worked`: a whole step succeeded under it, which the next write of this worker notes."""
+
     run_id: uuid.UUID
     token: int
+    worked: bool = field(default=False, compare=False)
 
 
 class LeaseLost(Exception):
@@ -29,6 +33,14 @@ UPDATE runs_run SET lease_token = lease_token + 1, lease_holder = %(holder)s, cl
    AND (lease_until IS NULL OR lease_until < clock_timestamp())
 RETURNING lease_token
 """
+# one statement locks the row, renews the lease and reads the run as it is now; without `seconds` the lease stays
+_HOLD = """
+UPDATE runs_run SET lease_until = CASE WHEN %(seconds)s::float IS NULL THEN lease_until
+                                  ELSE clock_timestamp() + make_interval(secs => %(seconds)s::float) END,
+       claims_in_row = CASE WHEN %(worked)s THEN 0 ELSE claims_in_row END
+ WHERE id = %(run)s AND lease_token = %(token)s AND lease_until IS NOT NULL
+RETURNING runs_run.*
+"""
 
 
 def claim(*, run_id: uuid.UUID, holder: str, seconds: float) -> Lease | None:
@@ -41,21 +53,15 @@ def claim(*, run_id: uuid.UUID, holder: str, seconds: float) -> Lease | None:
 
 def hold(*, lease: Lease, seconds: float | None = None) -> Run:
     """Lock the run's row for this transaction, renewing the lease if asked. Raises LeaseLost when it is not ours."""
-    run = Run.objects.select_for_update(of=("self",)).filter(pk=lease.run_id, lease_token=lease.token).first()
-    if run is None or run.lease_until is None:
-        raise LeaseLost(str(lease.run_id))
-    if seconds is not None:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "UPDATE runs_run SET lease_until = clock_timestamp() + make_interval(secs => %s) WHERE id = %s",
-                [seconds, lease.run_id],
-            )
-    return run
+    given = {"run": lease.run_id, "token": lease.token, "seconds": seconds, "worked": lease.worked}
+    for run in Run.objects.raw(_HOLD, given):
+        return principals.known(run=run)
+    raise LeaseLost(str(lease.run_id))
 
 
 def worked(*, lease: Lease) -> None:
-    """A whole step succeeded, so the claims in a row are counted anew.
+    """A whole step succeeded, so the claims in a row are counted anew, with the next write under this lease.
 
     A commit in the middle of a step does not count: a step that reads, commits and then always fails would never end.
     """
-    Run.objects.filter(pk=lease.run_id, lease_token=lease.token, claims_in_row__gt=0).update(claims_in_row=0)
+    lease.worked = True

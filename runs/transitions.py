@@ -7,6 +7,7 @@ from typing import Any
 from runs import clock, record
 from runs.models import Principal, Run
 from runs.models.run import RunState
+from runs.nudging import nudge_relay
 
 _MOVES: dict[RunState, str] = {
     RunState.GATHERING: "gather",
@@ -42,7 +43,7 @@ def move(*, run: Run, to: RunState, actor: Principal, why: str = "", **fields: A
     if run.is_over:
         fields |= {"finished_at": now, "wake_at": None, "resume_to": ""}
     if run.is_over or to in LETS_GO:
-        fields |= {"lease_until": None, "lease_holder": ""}
+        fields |= {"lease_until": None, "lease_holder": "", "claims_in_row": 0}
     if to in LETS_GO:
         fields["wake_at"] = due(run=run, at=fields["wake_at"])
     if to != RunState.WAITING:
@@ -51,8 +52,9 @@ def move(*, run: Run, to: RunState, actor: Principal, why: str = "", **fields: A
         fields |= {"person_code": "", "person_reason": "", "owner": None}
     for name, value in fields.items():
         setattr(run, name, value)
-    run.save(update_fields=["state", *fields])
-    record.append(run=run, kind="run.state", actor=actor, source=source, target=str(to), why=why)
+    record.append(
+        run=run, kind="run.state", actor=actor, saving=["state", *fields], source=source, target=str(to), why=why
+    )
 
 
 def wake(*, run: Run, mark: bool = True) -> None:
@@ -73,6 +75,8 @@ def wake(*, run: Run, mark: bool = True) -> None:
         changed.append("woken")
     if changed:
         run.save(update_fields=changed)
+    if mark:
+        nudge_relay()
 
 
 def due(*, run: Run, at: dt.datetime | None) -> dt.datetime | None:

@@ -9,7 +9,7 @@ from agentops.permissions import GROUP_WORDS
 from agentops.reasons import Reason
 from agentops.steps.base import Next, Step, committing, hand_over, out_of_date, park
 from agentops.steps.deciding import refuse
-from agentops.steps.gathering import read_facts
+from agentops.steps.gathering import keep_facts, read_facts
 from agentops.workflows.base import Refused
 from approvals import objections
 from approvals.binding import binding_digest
@@ -20,16 +20,11 @@ from approvals.queries import newest_binding
 from approvals.services import policies, requests
 from reconciliation.models import Operation
 from reconciliation.models.operation import HOLDS_KEY
-from runs import clock, keeping, record, transitions
+from runs import clock, record, transitions
 from runs.models import Evidence, Proposal, Run
 from runs.models.run import RunState
 
 AUTOMATIC_VALID_FOR = dt.timedelta(hours=1)
-
-
-def current_proposal(run: Run) -> Proposal:
-    """The action in hand: always the newest."""
-    return run.proposals.select_related("proposer", "model_call").latest("number")
 
 
 def binding_of(proposal: Proposal, facts: dict[str, Evidence]) -> str:
@@ -46,9 +41,9 @@ def binding_of(proposal: Proposal, facts: dict[str, Evidence]) -> str:
 
 def authorise(step: Step) -> Next:
     with committing(step.lease, "run.authorised") as run:
-        proposal = current_proposal(run)
-        facts = {one.kind: one for one in run.evidence.filter(pk__in=proposal.rests_on)}
-        every = {**keeping.newest_facts(run=run), **facts}
+        proposal, every = step.proposal(), step.facts()
+        if not {str(one.pk) for one in every.values()} >= set(proposal.rests_on):  # read again since
+            every = {**every, **{one.kind: one for one in run.evidence.filter(pk__in=proposal.rests_on)}}
         version = policies.governing(tool=proposal.tool, lock=True)
         if version is None:
             return _denied(step, run, proposal, f"no policy governs {proposal.tool}, so it is not allowed")
@@ -154,6 +149,8 @@ def await_approval(step: Step) -> Next:
         facts = read_facts(step, resume_to=RunState.GATHERING)
         if isinstance(facts, Next):
             return facts
+        with committing(step.lease, "run.gathered") as run:
+            keep_facts(step, run, facts)
     with committing(step.lease, "run.advanced") as run:
         request = ApprovalRequest.objects.select_for_update(of=("self",)).filter(run=run).latest("created_at")
         if request.state == RequestState.OPEN:
@@ -188,7 +185,7 @@ def is_overdue(run: Run) -> bool:
 
 
 def _still_open(step: Step, run: Run, request: ApprovalRequest) -> Next:
-    proposal = current_proposal(run)
+    proposal = step.proposal()
     if clock.now() >= request.respond_by:
         requests.close_open(run=run, to=RequestState.EXPIRED, why="nobody answered in time", actor=step.actor)
         return _expired(step, run, request)

@@ -3,7 +3,7 @@
 import datetime as dt
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -19,8 +19,8 @@ from approvals.services import requests
 from reconciliation import moves
 from reconciliation.models import Operation
 from reconciliation.models.operation import OperationState
-from runs import clock, faultpoints, leases, transitions
-from runs.models import Principal, Run
+from runs import clock, faultpoints, keeping, leases, transitions
+from runs.models import Evidence, Principal, Proposal, Run
 from runs.models.run import RunState
 from runs.services import signalling
 
@@ -33,6 +33,14 @@ class Next(Enum):
     PARK = "park"  # the lease has been given back
 
 
+@dataclass(slots=True)
+class InHand:
+    """Rows that never change, read or written under this claim: whoever holds the run need not read them twice."""
+
+    proposal: Proposal | None = None
+    facts: dict[str, Evidence] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """`run` is a snapshot read without a lock; a step that writes locks the row again and trusts only that."""
@@ -41,6 +49,19 @@ class Step:
     run: Run
     workflow: Workflow
     actor: Principal
+    hand: InHand = field(default_factory=InHand)
+
+    def proposal(self) -> Proposal:
+        """The action in hand: always the newest, and only the holder of the run makes a newer one."""
+        if self.hand.proposal is None:
+            self.hand.proposal = self.run.proposals.select_related("proposer", "model_call").latest("number")
+        return self.hand.proposal
+
+    def facts(self) -> dict[str, Evidence]:
+        """The latest reading, by kind; empty before the first."""
+        if not self.hand.facts:
+            self.hand.facts = keeping.newest_facts(run=self.run)
+        return self.hand.facts
 
 
 @contextmanager
@@ -59,8 +80,8 @@ def park(run: Run, *, until: dt.datetime | None, waits_for: str) -> Next:
     """Let go of the locked run until `until`, or until somebody wakes it. The caller has looked, under this lock, that
     nothing it waits for has happened."""
     run.wake_at, run.waits_for = transitions.due(run=run, at=until), waits_for[:300]
-    run.lease_until, run.lease_holder = None, ""
-    run.save(update_fields=["wake_at", "waits_for", "lease_until", "lease_holder"])
+    run.lease_until, run.lease_holder, run.claims_in_row = None, "", 0
+    run.save(update_fields=["wake_at", "waits_for", "lease_until", "lease_holder", "claims_in_row"])
     return Next.PARK
 
 

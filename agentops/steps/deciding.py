@@ -8,7 +8,7 @@ from agentops.reasons import Reason
 from agentops.steps.base import MAX_REFUSED, Next, Step, committing, hand_over, wait
 from agentops.steps.gathering import propose
 from agentops.workflows.base import Complete, Draft, HandOver, Refused
-from runs import clock, keeping, record, retry, transitions
+from runs import clock, record, retry, transitions
 from runs.models import Evidence, ModelCall
 from runs.models.run import RunState
 from runs.money import Strict
@@ -26,7 +26,7 @@ INSTRUCTIONS = (
 
 
 def decide(step: Step) -> Next:
-    facts = keeping.newest_facts(run=step.run)
+    facts = step.facts()
     view = step.workflow.view(data=step.run.input, facts=facts, refusals=step.run.refusals)
     started = clock.now()
     source = provider()
@@ -50,24 +50,24 @@ def decide(step: Step) -> Next:
             refusal=refused.reason if refused else "",
             started_at=started,
         )
+        run.tries_in_row = 0
         record.append(
             run=run,
             kind="model.answered",
             actor=run.agent,
+            saving=["tries_in_row"],
             model=call.model,
             choice=str((turn.answer or {}).get("kind", ""))[:60],
             refusal_code=call.refusal_code,
             refusal=call.refusal,
             call=str(call.pk),
         )
-        run.tries_in_row = 0
-        run.save(update_fields=["tries_in_row"])
         return _take(step, run, judged, facts, call)
 
 
 def _take(step: Step, run: Any, judged: Draft | Refused | HandOver | Complete, facts: Any, call: ModelCall) -> Next:
     if isinstance(judged, Draft):
-        propose(run, draft=judged, facts=facts, proposer=run.agent, model_call=call)
+        step.hand.proposal = propose(run, draft=judged, facts=facts, proposer=run.agent, model_call=call)
         transitions.move(run=run, to=RunState.AUTHORISING, actor=step.actor, refusals=[])
         return Next.GO_ON
     if isinstance(judged, Refused):

@@ -8,17 +8,16 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 
 from agentops.reasons import Reason
-from agentops.steps.authorising import current_proposal
 from agentops.steps.base import Next, Step, committing, done_so_far, hand_over, out_of_date, park, wait
 from agentops.steps.gathering import go_on, read_facts
-from approvals.queries import newest_binding
+from approvals.queries import binding_over
 from reconciliation import moves
 from reconciliation.classification import Resend, Result
 from reconciliation.models import Operation
 from reconciliation.models.operation import SETTLED_ABSENT, OperationState
 from reconciliation.services import execute, processes, settle
 from reconciliation.services.settle import Answer
-from runs import clock, faultpoints, keeping, transitions
+from runs import clock, faultpoints, transitions
 from runs.models import Proposal
 from runs.models.run import RunState
 from runs.tools.base import Ambiguous, NotSent, Overloaded, Refused, Tool
@@ -32,7 +31,7 @@ TRY_AGAIN_CODES = frozenset({"precondition_failed", "absent"})  # proved undone,
 
 
 def carry_out(step: Step) -> Next:
-    proposal = current_proposal(step.run)
+    proposal = step.proposal()
     operation = Operation.objects.filter(proposal=proposal).first()
     if operation is None or operation.state == S.AUTHORISED:
         return _send_or_wait(step, proposal, operation)
@@ -77,8 +76,9 @@ def attempt(step: Step, proposal: Proposal, connector: Tool, *, resend: Resend) 
         proposal_id=proposal.pk,
         contract=connector.contract,
         facts=execute.Facts(
-            binding_digest=newest_binding(run=step.run, proposal=proposal) or "",
-            read_at=min(one.retrieved_at for one in facts.values()),
+            evidence=tuple(facts.values()),
+            binding_digest=binding_over(proposal=proposal, facts=facts.values()) or "",
+            read_at=min((one.retrieved_at for one in facts.values()), default=clock.now()),
             fresh_for=settings.FACT_FRESH,
             variables=step.workflow.variables(action=proposal.action(), facts=facts),
             # our own unknown effect may be among the facts by now; the lookup by identity is what speaks about it
@@ -88,6 +88,7 @@ def attempt(step: Step, proposal: Proposal, connector: Tool, *, resend: Resend) 
         actor=step.actor,
         resend=resend,
     )
+    step.hand.facts = facts  # stored with it
     faultpoints.reach("attempt.opened.after")
     if isinstance(opened, execute.Void):
         return _void(step, opened, unknown=resend != Resend.NO)
@@ -197,11 +198,12 @@ def _lose_track(step: Step, operation: Operation) -> Next:
 
 def _after_success(step: Step, operation: Operation) -> Next:
     """Recorded by the other side: what comes next?"""
-    facts = keeping.newest_facts(run=step.run)
+    facts = step.facts()
     follow = step.workflow.follow(data=step.run.input, facts=facts, done=done_so_far(step.run))
     with committing(step.lease, "run.advanced") as run:
-        run.times_out_of_date = 0
-        run.save(update_fields=["times_out_of_date"])
+        if run.times_out_of_date:
+            run.times_out_of_date = 0
+            run.save(update_fields=["times_out_of_date"])
         if other := operation.other_reference:
             reason = (
                 f"{operation.system} has it twice: {operation.external_reference} counts, and {other} has to be "

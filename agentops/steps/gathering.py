@@ -23,9 +23,9 @@ def begin(step: Step) -> Next:
 
 
 def read_facts(step: Step, *, resume_to: RunState) -> dict[str, Evidence] | Next:
-    """Read everything the workflow asks for and store it as one reading, by kind. When a source is down the run waits
-    and goes on at `resume_to`; when a thing does not exist a person has it."""
-    asked_at = clock.now()
+    """Read everything the workflow asks for, by kind; it is stored by the commit that follows from it. When a source
+    is down the run waits and goes on at `resume_to`; when a thing does not exist a person has it."""
+    asked_at = clock.read()
     try:
         readings = step.workflow.gather(data=step.run.input)
     except Unreachable as problem:
@@ -35,16 +35,17 @@ def read_facts(step: Step, *, resume_to: RunState) -> dict[str, Evidence] | Next
             return _wait_for_source(step, resume_to, str(problem))
         with committing(step.lease, "run.advanced") as run:
             return hand_over(run, code=Reason.NOT_FOUND, reason=str(problem), actor=step.actor)
-    with committing(step.lease, "run.gathered") as run:
-        facts = keeping.keep_readings(run=run, readings=readings, retrieved_at=asked_at, actor=step.actor)
-        run.customer = one_line(text=step.workflow.customer(facts=facts), limit=300)
-        if run.customer:
-            run.title = one_line(text=f"{step.workflow.title} for {run.customer}", limit=300)
-        run.tries_in_row = 0
-        if run.facts_wanted_at is not None and run.facts_wanted_at <= asked_at:
-            run.facts_wanted_at = None
-        run.save(update_fields=["customer", "title", "tries_in_row", "facts_wanted_at"])
-    return facts
+    return keeping.as_evidence(run=step.run, readings=readings, retrieved_at=asked_at)
+
+
+def keep_facts(step: Step, run: Run, facts: dict[str, Evidence]) -> None:
+    """Store what was read with the locked run, and what the run is called since."""
+    run.customer = one_line(text=step.workflow.customer(facts=facts), limit=300)
+    if run.customer:
+        run.title = one_line(text=f"{step.workflow.title} for {run.customer}", limit=300)
+    named = ("customer", "title", "refusals")
+    keeping.keep_evidence(run=run, evidence=list(facts.values()), actor=step.actor, saving=named)
+    step.hand.facts = facts
 
 
 def _wait_for_source(step: Step, resume_to: RunState, problem: str) -> Next:
@@ -73,9 +74,9 @@ def gather(step: Step) -> Next:
     if isinstance(facts, Next):
         return facts
     follow = step.workflow.follow(data=step.run.input, facts=facts, done=done_so_far(step.run))
-    with committing(step.lease, "run.advanced") as run:
+    with committing(step.lease, "run.gathered") as run:
         run.refusals = []
-        run.save(update_fields=["refusals"])
+        keep_facts(step, run, facts)
         return go_on(run, follow=follow, facts=facts, step=step)
 
 
@@ -84,7 +85,7 @@ def go_on(run: Run, *, follow: Draft | AskAgent | HandOver | Complete, facts: di
     if isinstance(follow, AskAgent):
         transitions.move(run=run, to=RunState.DECIDING, actor=step.actor)
     elif isinstance(follow, Draft):
-        propose(run, draft=follow, facts=facts, proposer=run.run_as, model_call=None)
+        step.hand.proposal = propose(run, draft=follow, facts=facts, proposer=run.run_as, model_call=None)
         transitions.move(run=run, to=RunState.AUTHORISING, actor=step.actor)
     elif isinstance(follow, HandOver):
         return hand_over(run, code=follow.code, reason=follow.reason, actor=step.actor)

@@ -1,7 +1,6 @@
 """Finding out what really happened: ask the other side by the operation's identity, and send again only by the rule."""
 
 from agentops.reasons import Reason
-from agentops.steps.authorising import current_proposal
 from agentops.steps.base import Next, Step, committing, park
 from agentops.steps.executing import attempt
 from reconciliation.attempts import seen_recorded, sent_attempts
@@ -20,7 +19,7 @@ S = OperationState
 
 
 def settle_step(step: Step) -> Next:
-    proposal = current_proposal(step.run)
+    proposal = step.proposal()
     operation = Operation.objects.get(proposal=proposal)
     if operation.is_settled:
         with committing(step.lease, "run.advanced") as run:

@@ -23,10 +23,10 @@ from reconciliation.classification import resend as resend_rule
 from reconciliation.models import Attempt, Operation, Reservation, WorkerProcess
 from reconciliation.models.operation import HOLDS_KEY, OperationState
 from reconciliation.unaltered import altered
-from runs import clock, faultpoints, leases, record
+from runs import clock, faultpoints, keeping, leases, record
 from runs.canonical import canonical_bytes
 from runs.identity import wire_key
-from runs.models import Principal, Proposal, Run
+from runs.models import Evidence, Principal, Proposal, Run
 from runs.tools.base import Contract
 
 START_WITHIN = dt.timedelta(seconds=5)  # a worker that is slower than this between commit and call doesn't call
@@ -34,14 +34,16 @@ START_WITHIN = dt.timedelta(seconds=5)  # a worker that is slower than this betw
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What was read for this attempt: the binding as it is now, when it was read, the policy's variables, and what the
-    workflow itself now objects to (facts that nothing is bound to, such as a credit somebody gave meanwhile)."""
+    """What was read for this attempt, stored with it: the binding as it is now, when it was read, the policy's
+    variables, and what the workflow itself now objects to (facts that nothing is bound to, such as a credit somebody
+    gave meanwhile)."""
 
     binding_digest: str
     read_at: dt.datetime
     fresh_for: dt.timedelta
     variables: dict[str, Any]
     objection: str = ""
+    evidence: tuple[Evidence, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +88,8 @@ def open_attempt(
     """
     with transaction.atomic(durable=True):
         run = leases.hold(lease=lease, seconds=lease_seconds)
+        if facts.evidence:
+            keeping.keep_evidence(run=run, evidence=facts.evidence, actor=actor)
         proposal = Proposal.objects.select_related("proposer").get(pk=proposal_id, run=run)
         if run.paused_at is not None:
             return Held(code="paused", detail="the run is paused")

@@ -6,7 +6,7 @@ from django.db import transaction
 from django.db.models import F
 
 from runs.models import ExternalEvent
-from runs.services.runs import nudge_relay
+from runs.nudging import nudge_relay
 
 
 def receive(*, source: str, event_id: str, kind: str, payload: dict[str, Any]) -> bool:

@@ -13,7 +13,7 @@ from django.db import transaction
 from runs import clock, holding, record, rights, transitions
 from runs.models import Principal, Run
 from runs.models.run import RunState
-from runs.services.runs import nudge_relay
+from runs.nudging import nudge_relay
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,6 @@ def cancel(*, run_id: uuid.UUID, principal: Principal, reason: str) -> OperateRe
         run.save(update_fields=["cancel_requested_at", "cancel_reason", "cancelled_by"])
         record.append(run=run, kind="run.cancel_requested", actor=principal, reason=reason.strip(), by=str(principal))
         transitions.wake(run=run)
-        nudge_relay()
         return OperateResult(code="ok")
 
 
@@ -77,7 +76,6 @@ def pause(*, run_id: uuid.UUID, principal: Principal, reason: str) -> OperateRes
         run.save(update_fields=["paused_at"])
         record.append(run=run, kind="run.paused", actor=principal, reason=reason.strip(), by=str(principal))
         transitions.wake(run=run)
-        nudge_relay()
         return OperateResult(code="ok")
 
 
@@ -97,7 +95,6 @@ def resume(*, run_id: uuid.UUID, principal: Principal, reason: str) -> OperateRe
         run.save(update_fields=["paused_at"])
         record.append(run=run, kind="run.resumed", actor=principal, reason=reason.strip(), by=str(principal))
         transitions.wake(run=run)
-        nudge_relay()
         return OperateResult(code="ok")
 
 

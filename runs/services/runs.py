@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 
 from runs import record
 from runs.canonical import digest
 from runs.models import Principal, Run
-
-RELAY_CHANNEL = "agentops_relay"
+from runs.nudging import nudge_relay
 
 
 class StartConflict(Exception):
@@ -79,9 +78,3 @@ def start(
         )
         nudge_relay()
     return Started(run=run, created=True)
-
-
-def nudge_relay() -> None:
-    """Wake the relay when this transaction commits. Only where somebody waits; the relay polls anyway."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_notify(%s, '')", [RELAY_CHANNEL])

@@ -12,7 +12,6 @@ from django.db import transaction
 from runs import clock, record, transitions
 from runs.models import Principal, Run, Signal
 from runs.models.run import RunState
-from runs.services.runs import nudge_relay
 
 DOCUMENT = "document"  # what was asked for can be read now
 
@@ -39,7 +38,6 @@ def send(*, run_id: uuid.UUID, key: str, kind: str, payload: dict[str, Any], sen
             _apply(signal, "the run was over")
             return Sent(code="over", signal=signal)
         transitions.wake(run=run)
-        nudge_relay()
         return Sent(code="stored", signal=signal)
 
 

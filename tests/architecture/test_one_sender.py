@@ -22,12 +22,15 @@ MADE_IN = {
     "Decision": {"approvals/services/votes.py:_decide", "approvals/services/requests.py:policy_decision"},
     "Vote": {"approvals/services/votes.py:_count"},
     "Proposal": {"runs/keeping.py:keep_proposal"},
-    "Event": {"runs/record.py:_write"},
+    "Event": set(),  # the record writes its rows in SQL
 }
+WRITES_ROWS = {"runs/record.py:", "runs/db.py:edges"}  # the edges for migrations
 SENDS = {"agentops/steps/executing.py:call"}
 # a request is locked and read again just before its edge is taken
 SETS_STATE = {"approvals/services/requests.py:_leave_approved"}
 UPDATES_STATE = {"reconciliation/moves.py:close_reservations"}  # reservations are no machine
+SAVES_STATE = {"runs/transitions.py:move"}  # with the line of the record that says so
+RAW_ROW = re.compile(r"\binsert\s+into\s+(runs|approvals|reconciliation)_", re.IGNORECASE)
 RAW_STATE = re.compile(r"\bupdate\s+\w+\s+set\b[^;]*\bstate\s*=", re.IGNORECASE | re.DOTALL)
 
 
@@ -70,9 +73,15 @@ def _sends(node: ast.Call) -> bool:
     return {keyword.arg for keyword in node.keywords} >= {"effect", "identity", "wire_key"}
 
 
-def violations(name: str, text: str) -> list[str]:
+def _saves_state(node: ast.Call) -> bool:
+    """A line of the record that takes the run's state along."""
+    given = [keyword.value for keyword in node.keywords if keyword.arg == "saving"]
+    return any(isinstance(one, ast.Constant) and one.value == "state" for value in given for one in ast.walk(value))
+
+
+def violations(name: str, code: str) -> list[str]:
     found = []
-    for where, node in calls(ast.parse(text)):
+    for where, node in calls(ast.parse(code)):
         place = f"{name}:{where}"
         if isinstance(node, ast.Call):
             model = _makes(node)
@@ -80,6 +89,8 @@ def violations(name: str, text: str) -> list[str]:
                 found.append(f"{place} makes a {model}")
             if _sends(node) and place not in SENDS:
                 found.append(f"{place} sends")
+            if _saves_state(node) and place not in SAVES_STATE:
+                found.append(f"{place} saves a state past its machine")
             updates = isinstance(node.func, ast.Attribute) and node.func.attr in ("update", "bulk_update")
             if updates and any(keyword.arg == "state" for keyword in node.keywords) and place not in UPDATES_STATE:
                 found.append(f"{place} writes a state past its machine")
@@ -87,8 +98,11 @@ def violations(name: str, text: str) -> list[str]:
         sets = any(isinstance(one, ast.Attribute) and one.attr == "state" for one in targets)
         if sets and isinstance(node, ast.Assign | ast.AugAssign) and place not in SETS_STATE:
             found.append(f"{place} sets a state past its machine")
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and RAW_STATE.search(node.value):
+        text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+        if RAW_STATE.search(text):
             found.append(f"{place} writes a state in SQL")
+        if RAW_ROW.search(text) and place not in WRITES_ROWS:
+            found.append(f"{place} writes rows in SQL")
         connector = isinstance(node, ast.ImportFrom) and re.fullmatch(r"runs\.tools\.\w+\.live", node.module or "")
         if connector and not name.startswith("runs/tools/"):
             found.append(f"{place} takes a connector past the registry")
@@ -113,6 +127,14 @@ def test_each_place_that_is_allowed_is_really_there() -> None:
         name, _, function = place.partition(":")
         sending = {where for where, node in calls(ast.parse(read[name])) if isinstance(node, ast.Call) and _sends(node)}
         assert function in sending
+    for place in SAVES_STATE:
+        name, _, function = place.partition(":")
+        saving = {
+            where for where, node in calls(ast.parse(read[name])) if isinstance(node, ast.Call) and _saves_state(node)
+        }
+        assert function in saving
+    for place in WRITES_ROWS:
+        assert RAW_ROW.search(read[place.partition(":")[0]])
     for place in SETS_STATE | UPDATES_STATE:
         name, _, function = place.partition(":")
         assert function in {where for where, _ in calls(ast.parse(read[name]))}
@@ -123,6 +145,9 @@ PLANTED = [
     ("models.Attempt.objects.bulk_create([])", "makes a Attempt"),
     ("Attempt(operation=one, number=1).save()", "makes a Attempt"),
     ("Operation.objects.get_or_create(proposal=one)", "makes a Operation"),
+    ("Event(stream='run:1', seq=1).save()", "makes a Event"),
+    ("cursor.execute('INSERT INTO runs_event (seq) VALUES (1)')", "writes rows in SQL"),
+    ("record.append(run=run, saving=['state', *others])", "saves a state past its machine"),
     ("Decision.objects.create(approved=True)", "makes a Decision"),
     ("tool(name).send(effect=e, identity=i, wire_key=k)", "sends"),
     ("connector.send(effect=e, identity=i, wire_key=k)", "sends"),
