@@ -21,9 +21,10 @@ _MOVES = {
 }
 
 
-def lock(*, operation_id: Any) -> tuple[Run, Operation]:
-    """The operation with its run, locked in the fixed order: run first."""
-    run_id = Operation.objects.values_list("run_id", flat=True).get(pk=operation_id)
+def lock(*, operation_id: Any, run_id: Any = None) -> tuple[Run, Operation]:
+    """The operation with its run, locked in the fixed order: run first. `run_id` where the caller knows it."""
+    if run_id is None:
+        run_id = Operation.objects.values_list("run_id", flat=True).get(pk=operation_id)
     run = Run.objects.select_for_update(of=("self",)).get(pk=run_id)
     return run, Operation.objects.select_for_update(of=("self",)).get(pk=operation_id)
 

@@ -25,7 +25,7 @@ _MOVES: dict[RunState, str] = {
 }
 
 
-LETS_GO = (RunState.WAITING, RunState.NEEDS_PERSON)
+LETS_GO = (RunState.WAITING, RunState.AWAITING_APPROVAL, RunState.NEEDS_PERSON)
 
 
 def move(*, run: Run, to: RunState, actor: Principal, why: str = "", **fields: Any) -> None:

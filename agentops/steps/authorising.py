@@ -77,8 +77,15 @@ def authorise(step: Step) -> Next:
             transitions.move(run=run, to=RunState.EXECUTING, actor=step.actor, why=f"automatic, by {version}")
             return Next.GO_ON
         request = _ask(step, run, proposal, version, verdict, digest, every)
-        transitions.move(run=run, to=RunState.AWAITING_APPROVAL, actor=step.actor, why=request.ask)
-        return park(run, until=request.respond_by, waits_for=_waits_for(request))
+        transitions.move(
+            run=run,
+            to=RunState.AWAITING_APPROVAL,
+            actor=step.actor,
+            why=request.ask,
+            wake_at=request.respond_by,
+            waits_for=_waits_for(request),
+        )
+        return Next.PARK
 
 
 def _waits_for(request: ApprovalRequest) -> str:
@@ -143,9 +150,7 @@ def _ask(
 
 def await_approval(step: Step) -> Next:
     """Look whether it is decided; read the facts again where somebody wants to know; else park."""
-    request = ApprovalRequest.objects.filter(run=step.run).latest("created_at")
-    in_time = request.state == RequestState.OPEN and clock.now() < request.respond_by
-    if step.run.facts_wanted_at and in_time:
+    if step.run.facts_wanted_at and _answers_count(step.run):
         facts = read_facts(step, resume_to=RunState.GATHERING)
         if isinstance(facts, Next):
             return facts
@@ -171,6 +176,11 @@ def await_approval(step: Step) -> Next:
         if request.state == RequestState.EXPIRED:
             return _expired(step, run, request)
         return out_of_date(run, why=request.close_reason or "the request went out of date", actor=step.actor)
+
+
+def _answers_count(run: Run) -> bool:
+    until = deadline(run)
+    return until is not None and clock.now() < until
 
 
 def deadline(run: Run) -> dt.datetime | None:

@@ -65,6 +65,11 @@ class _Ballot:
     channel: str
     governing: PolicyVersion | None
     reevaluate: Reevaluate | None
+    earlier: list[tuple[int, str]]  # the votes there are: whose, and which choice
+
+    @property
+    def has_voted(self) -> bool:
+        return any(user_id == self.user.pk for user_id, _ in self.earlier)
 
 
 def cast(
@@ -96,8 +101,8 @@ def cast(
     with transaction.atomic(durable=True):
         principal = principals.of_user(user=user)
         request = requests.lock_with_run(request_id=request_id)
-        earlier = Vote.objects.filter(request=request).values_list("principal__user_id", flat=True)
-        voters = [user_id for user_id in earlier if user_id is not None]
+        earlier = list(Vote.objects.filter(request=request).values_list("principal__user_id", "choice"))
+        voters = [user_id for user_id, _ in earlier]
         locks.share_users(user_ids=[user.pk, *voters], group=request.group)
         governing = policies.governing(tool=request.proposal.tool, lock=True)
         ballot = _Ballot(
@@ -114,6 +119,7 @@ def cast(
             channel=channel,
             governing=governing,
             reevaluate=reevaluate,
+            earlier=earlier,
         )
         again = _repeat(ballot)
         if again is not None:
@@ -133,6 +139,8 @@ def _repeat(ballot: _Ballot) -> VoteResult | None:
     Another comment makes it another word: it is refused, so that nobody believes that the new comment was kept.
     """
     request = ballot.request
+    if not ballot.has_voted:
+        return None
     first = Vote.objects.filter(
         request=request, principal=ballot.principal, choice=ballot.choice, page_digest=ballot.page_digest
     ).first()
@@ -189,7 +197,7 @@ _CHECKS: tuple[Callable[[_Ballot], Objection | None], ...] = (
     lambda b: objections.closed(request=b.request, run=b.run, user=b.user, now=b.now),
     lambda b: objections.entitlement(request=b.request, user=b.user),
     lambda b: objections.involvement(run=b.run, user=b.user),
-    lambda b: objections.voted(request=b.request, user=b.user),
+    lambda b: objections.voted(request=b.request, user=b.user) if b.has_voted else None,
     _page_differs,
     _out_of_date,
     _policy_changed,
@@ -252,7 +260,7 @@ def _count(ballot: _Ballot) -> VoteResult:
         channel=ballot.channel,
         at=ballot.now,
     )
-    votes_for = _votes_for(request)
+    votes_for = _votes_for(ballot)
     if ballot.choice == Vote.Choice.REJECT:
         return _decide(ballot, vote, approved=False, votes_for=votes_for)
     if votes_for >= request.quorum:
@@ -261,11 +269,11 @@ def _count(ballot: _Ballot) -> VoteResult:
     return VoteResult(code="voted", request=request, detail=_so_far(ballot, votes_for))
 
 
-def _votes_for(request: ApprovalRequest) -> int:
-    """People who said yes and are entitled still; their rows are held."""
-    yes = Vote.objects.filter(request=request, choice=Vote.Choice.APPROVE)
-    user_ids = [user_id for user_id in yes.values_list("principal__user_id", flat=True) if user_id is not None]
-    return len(rights.still_entitled(user_ids=user_ids, group=request.group))
+def _votes_for(ballot: _Ballot) -> int:
+    """People who said yes and are entitled still, the voter among them; their rows are held."""
+    yes = [user_id for user_id, choice in ballot.earlier if choice == Vote.Choice.APPROVE]
+    entitled = len(rights.still_entitled(user_ids=yes, group=ballot.request.group)) if yes else 0
+    return entitled + (ballot.choice == Vote.Choice.APPROVE)
 
 
 def _decide(ballot: _Ballot, vote: Vote, *, approved: bool, votes_for: int) -> VoteResult:

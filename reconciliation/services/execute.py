@@ -13,7 +13,7 @@ from typing import Any
 from django.db import transaction
 
 from approvals.evaluation import Verdict, evaluate, satisfied
-from approvals.models import Allowance, Decision
+from approvals.models import Allowance
 from approvals.models.request import RequestState
 from approvals.services import policies, requests
 from reconciliation import moves
@@ -99,17 +99,18 @@ def open_attempt(
             return Held(code="attempt_open", detail="an earlier attempt has not ended")
         if clock.now() - facts.read_at > facts.fresh_for:
             return Held(code="facts_old", detail="reading the facts took too long; they are read again")
-        void = _void(run=run, proposal=proposal, contract=contract, facts=facts, authority=authority, operation=found)
-        if void is None and authority is not None:
-            made = found or _spend(
-                run=run, proposal=proposal, contract=contract, facts=facts, decision=authority.decision, actor=actor
-            )
-            if isinstance(made, Operation):
-                return _open(run=run, operation=made, contract=contract, sender=sender, actor=actor, resend=resend)
-            void = made
-        assert void is not None
-        _give_up(run=run, operation=found, authority=authority, void=void, actor=actor)
-        return void
+        good = _allowed(
+            run=run, proposal=proposal, contract=contract, facts=facts, authority=authority, operation=found
+        )
+        made: Operation | Void
+        if isinstance(good, Void):
+            made = good
+        else:
+            made = found or _spend(run=run, proposal=proposal, contract=contract, by=good, actor=actor)
+        if isinstance(made, Operation):
+            return _open(run=run, operation=made, contract=contract, sender=sender, actor=actor, resend=resend)
+        _give_up(run=run, operation=found, authority=authority, void=made, actor=actor)
+        return made
 
 
 _PROBLEMS = {
@@ -120,7 +121,15 @@ _PROBLEMS = {
 }
 
 
-def _void(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Allowed:
+    """What allows the action now: the decision with its request, and what the policy in force says."""
+
+    authority: requests.Authority
+    verdict: Verdict
+
+
+def _allowed(
     *,
     run: Run,
     proposal: Proposal,
@@ -128,8 +137,8 @@ def _void(
     facts: Facts,
     authority: requests.Authority | None,
     operation: Operation | None,
-) -> Void | None:
-    """The checks that void a decision, in the order in which they are told to people."""
+) -> _Allowed | Void:
+    """The checks that void a decision, in the order in which they are told to people. The policy is held from here."""
     if run.cancel_requested_at is not None:
         return Void(code="cancelled", detail="the run was cancelled before anything was sent")
     if authority is None:
@@ -160,16 +169,12 @@ def _void(
     )
     if not good:
         return Void(code="policy_changed", detail=f"under {version} this decision is no longer enough")
-    return None
+    return _Allowed(authority=authority, verdict=verdict)
 
 
-def _spend(
-    *, run: Run, proposal: Proposal, contract: Contract, facts: Facts, decision: Decision, actor: Principal
-) -> Operation | Void:
+def _spend(*, run: Run, proposal: Proposal, contract: Contract, by: _Allowed, actor: Principal) -> Operation | Void:
     """Create the operation: the decision is spent, the business key taken, the totals reserved."""
-    version = policies.governing(tool=proposal.tool, lock=True)
-    assert version is not None  # checked a moment ago, under the same lock
-    verdict = evaluate(document=version.rules, variables=facts.variables)
+    verdict, decision, request = by.verdict, by.authority.decision, by.authority.request
     over = _over_limit(verdict=verdict)  # first of all the locks: two for the same thing meet here, one after the other
     taken = Operation.objects.filter(business_key=proposal.business_key, state__in=HOLDS_KEY)
     if other := taken.select_related("run").first():
@@ -194,8 +199,8 @@ def _spend(
         allowance.reserved_minor += total.amount_minor
         allowance.save(update_fields=["reserved_minor"])
         Reservation.objects.create(operation=operation, allowance=allowance, amount_minor=total.amount_minor)
-    if decision.request is not None:
-        requests.spend(request=decision.request, actor=actor, run=run)
+    if request is not None:
+        requests.spend(request=request, actor=actor, run=run)
     record.append(
         run=run,
         kind="operation.created",

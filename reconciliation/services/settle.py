@@ -56,8 +56,8 @@ _FINDINGS = {
 def record_answer(*, attempt_id: uuid.UUID, answer: Answer, contract: Contract, actor: Principal) -> Operation:
     """Phase 3: store the answer, close the attempt if it is still open, and move the operation if it still waits."""
     with transaction.atomic(durable=True):
-        operation_id = Attempt.objects.values_list("operation_id", flat=True).get(pk=attempt_id)
-        run, operation = moves.lock(operation_id=operation_id)
+        operation_id, run_id = Attempt.objects.values_list("operation_id", "operation__run_id").get(pk=attempt_id)
+        run, operation = moves.lock(operation_id=operation_id, run_id=run_id)
         attempt = Attempt.objects.select_for_update(of=("self",)).get(pk=attempt_id)
         as_sent = answer.record is not None and not answer.record.mismatch
         finding = (F.FOUND if as_sent else F.DIFFERENT) if answer.record else _FINDINGS[answer.result]
