@@ -1,0 +1,121 @@
+"""Measuring everything in turn, and the table."""
+
+import os
+import statistics
+import time
+import uuid
+from pathlib import Path
+
+from django.contrib.auth.models import User
+
+from agentops import engine
+from agentops.bench import measure, parked, raw
+from agentops.local.stack import Stack
+from approvals.models import ApprovalRequest, Policy, PolicyVersion
+from reconciliation.models import WorkerProcess
+from runs.models import Principal, Run
+
+PROCESSES = ("web", "worker", "relay")
+LATENCIES = 40
+
+
+def say(text: str = "") -> None:
+    print(text, flush=True)
+
+
+def measure_all(*, stack: Stack, rounds: int, count: int, parked: list[int]) -> int:
+    """Print the table; the exit status is 0 when every run ended as it should."""
+    manager = measure.prepare()
+    writes, item = _taken_down(stack, manager)
+    statements = sum(len(one) for one in writes.transactions)
+    say(f"\nOne plain run writes {statements} statements in {len(writes.transactions)} commits.")
+    through, floor = _throughput(stack, manager, writes, item, rounds, count)
+    rows = [
+        ("runs/s through the workers", f"{through:.1f}"),
+        ("runs/s, raw commits of the same writes", f"{floor:.1f}"),
+    ]
+    rows += [("ratio", f"{through / floor:.2f}"), ("durable steps/s (commits of the engine)", f"{through * 10:.0f}")]
+    rows.append(("worker start to first step, s", f"{_cold(stack, manager):.2f}"))
+    rows += _with_parked(stack, manager, parked)
+    width = max(len(name) for name, _ in rows)
+    say()
+    for name, figure in rows:
+        say(f"  {name:{width}}  {figure}")
+    return 0
+
+
+def _taken_down(stack: Stack, manager: User) -> tuple[raw.Writes, str]:
+    """The writes of one run, played here while nobody else is at work, when everything it needs has been made."""
+    measure.runs_per_second(count=20, manager=manager)
+    for name in ("relay", "worker"):
+        stack.kill(name)
+    with raw.taking_down() as writes:
+        [item] = measure.submit(count=1)
+        run = Run.objects.get(subject=item)
+        engine.advance(run_id=run.pk)
+        measure.approve(items=[item], manager=manager)
+        engine.advance(run_id=run.pk)
+    run.refresh_from_db()
+    if run.state != "completed":
+        raise measure.BenchFailed(f"the run is {run.state}")
+    for name in ("worker", "relay"):
+        stack.start(name)
+    return writes, item
+
+
+def _throughput(
+    stack: Stack, manager: User, writes: raw.Writes, item: str, rounds: int, count: int
+) -> tuple[float, float]:
+    """Medians over the rounds of runs a second: through the workers, and of raw commits in the same minutes."""
+    keep: set[uuid.UUID] = set()
+    for model in (Principal, Policy, PolicyVersion, WorkerProcess):
+        keep |= set(model._default_manager.values_list("pk", flat=True))
+    ours, floors = [], []
+    for number in range(1, rounds + 1):
+        floor = raw.replay_per_second(writes=writes, item=item, keep=keep, url=stack.env["DATABASE_URL"], count=count)
+        through = measure.runs_per_second(count=count, manager=manager)
+        say(f"  round {number}: {through:.1f} runs/s, raw {floor:.1f}, load {os.getloadavg()[0]:.1f}")
+        ours.append(through)
+        floors.append(floor)
+    return statistics.median(ours), statistics.median(floors)
+
+
+def _cold(stack: Stack, manager: User) -> float:
+    """Seconds from starting a worker, with a run due, to its first claim."""
+    stack.kill("worker")
+    [item] = measure.submit(count=1)
+    began = time.time()
+    stack.start("worker")
+    measure.wait_until(items=[item], state="awaiting_approval")
+    first = Run.objects.get(subject=item).state_since.timestamp()
+    return first - began
+
+
+def _with_parked(stack: Stack, manager: User, numbers: list[int]) -> list[tuple[str, str]]:
+    rows = []
+    [like] = measure.submit(count=1)
+    measure.wait_until(items=[like], state="awaiting_approval")
+    there = 0
+    for number in (0, *numbers):
+        if number:
+            parked.park(
+                url=stack.env["OWNER_DATABASE_URL"], like=Run.objects.get(subject=like).pk, count=number - there
+            )
+            there = ApprovalRequest.objects.filter(state="open").count()
+        time.sleep(3)
+        took = measure.latency(count=LATENCIES, manager=manager)
+        name = f"{number:,} parked" if number else "none parked"
+        rows.append((f"approve to complete, {name}, p50 / p95 ms", f"{took.p50:.1f} / {took.p95:.1f}"))
+        rows.append((f"memory of web, worker and relay, {name}, MB", f"{_memory(stack):.0f}"))
+    return rows
+
+
+def _memory(stack: Stack) -> float:
+    """Proportional set size of all their processes, in megabytes; see proc(5), smaps_rollup."""
+    total = 0
+    for name in PROCESSES:
+        for pid in stack.pids(name):
+            for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+                if line.startswith("Pss:"):
+                    total += int(line.split()[1])
+    return total / 1024
