@@ -13,6 +13,7 @@ from agentops.bench import measure, parked, raw
 from agentops.local.stack import Stack
 from approvals.models import ApprovalRequest, Policy, PolicyVersion
 from reconciliation.models import WorkerProcess
+from reconciliation.services import processes
 from runs.models import Principal, Run
 
 PROCESSES = ("web", "worker", "relay")
@@ -49,6 +50,7 @@ def _taken_down(stack: Stack, manager: User) -> tuple[raw.Writes, str]:
     measure.runs_per_second(count=20, manager=manager)
     for name in ("relay", "worker"):
         stack.kill(name)
+    processes.current()
     with raw.taking_down() as writes:
         [item] = measure.submit(count=1)
         run = Run.objects.get(subject=item)

@@ -1,0 +1,91 @@
+"""What a run costs the database: statements and commits a stage, and that no look for work reads a whole table.
+
+Counted on the plain workflow of the benchmark, so that nothing outside takes part.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from agentops import engine, health, relay
+from agentops.bench import measure, parked, plain
+from agentops.local.postgres import EmbeddedPostgres
+from agentops.workflows.registry import WORKFLOWS
+from approvals.models import ApprovalRequest
+from reconciliation.services import processes
+from runs import leases
+from runs.models import Run
+from runs.tools.registry import SYSTEMS, TOOLS
+
+
+@pytest.fixture
+def manager(db: str, monkeypatch: pytest.MonkeyPatch) -> User:
+    monkeypatch.setitem(WORKFLOWS, plain.NAME, {"1": plain.Plain()})
+    monkeypatch.setitem(TOOLS, plain.NOTE_CONTRACT.name, plain.KeepNote)
+    monkeypatch.setitem(SYSTEMS, "plain", SYSTEMS["billing"])
+    return measure.prepare()
+
+
+def counted(work: Callable[[], Any]) -> tuple[int, int]:
+    """Statements and commits, without looks at the clock: how many of those there are hangs on the machine's speed."""
+    with CaptureQueriesContext(connection) as taken:
+        work()
+    sent = [one["sql"] for one in taken.captured_queries if not one["sql"].startswith("SELECT clock_timestamp()")]
+    return len([one for one in sent if one not in ("BEGIN", "COMMIT")]), sent.count("COMMIT")
+
+
+def one_run(manager: User) -> dict[str, tuple[int, int]]:
+    items: list[str] = []
+    costs = {"start": counted(lambda: items.extend(measure.submit(count=1)))}
+    run = Run.objects.get(subject=items[0])
+    costs["to the question"] = counted(lambda: engine.advance(run_id=run.pk))
+    asked = ApprovalRequest.objects.get(run=run)
+    costs["vote"] = counted(
+        lambda: measure.approve_one(request_id=asked.pk, page_digest=asked.page_digest, manager=manager)
+    )
+    costs["to the end"] = counted(lambda: engine.advance(run_id=run.pk))
+    run.refresh_from_db()
+    assert run.state == "completed"
+    return costs
+
+
+def test_a_run_costs_no_more_than_it_did(manager: User) -> None:
+    one_run(manager)  # people, the policy and this process are known from here
+    costs = one_run(manager)
+    most = {"start": (8, 1), "to the question": (28, 3), "vote": (22, 1), "to the end": (58, 4)}
+    assert {
+        name: costs[name] for name in most if costs[name][0] > most[name][0] or costs[name][1] > most[name][1]
+    } == {}
+
+
+PARKED = 20_000
+
+
+def scans(sql: str, parameters: Any) -> list[str]:
+    """The tables that the statement would read from end to end."""
+    with connection.cursor() as cursor:
+        cursor.execute("EXPLAIN " + sql, parameters)
+        return [line for (line,) in cursor.fetchall() if "Seq Scan" in line]
+
+
+def test_looking_for_work_reads_no_whole_table(manager: User, postgres: EmbeddedPostgres, db: str) -> None:
+    [item] = measure.submit(count=1)
+    run = Run.objects.get(subject=item)
+    engine.advance(run_id=run.pk)
+    parked.park(url=postgres.url("owner", db), like=run.pk, count=PARKED)
+    assert ApprovalRequest.objects.filter(state="open").count() == PARKED + 1
+    looks = {
+        "sweep": (relay._DUE, [relay.BATCH]),
+        "claim": (leases._CLAIM, {"run": run.pk, "holder": str(processes.current().pk), "seconds": 1}),
+        "hold": (leases._HOLD, {"run": run.pk, "token": 1, "seconds": 1.0, "worked": False}),
+        "wake": ("UPDATE runs_run SET wake_at = clock_timestamp() WHERE id = %s", [run.pk]),
+        "what is late": (health._LATE, []),
+        "numbering": ("UPDATE runs_run SET event_seq = 9 WHERE id = %s", [run.pk]),
+    }
+    assert {name: found for name, look in looks.items() if (found := scans(*look))} == {}
+    with_a_scan = scans("SELECT count(*) FROM runs_run WHERE outcome = 'nothing like it'", [])
+    assert with_a_scan, "a scan would have been seen"
