@@ -8,6 +8,8 @@ export PYTHON ?=
 .PHONY: help run demo test test-fast check lock clean venv venv-dev
 
 PY := .venv/bin/python
+# A file's tests stay together; each of the two processes has servers of its own.
+SIDE_BY_SIDE := -n 2 --dist loadfile
 # What settings need when nothing is running: no check opens a connection.
 OFFLINE := DEBUG=1 DATABASE_URL=postgresql:///offline
 
@@ -21,10 +23,10 @@ demo: venv ## play the reference case with billing's answer lost; TICKET=case.js
 	@exec $(PY) -m agentops.demo $(if $(TICKET),"$(TICKET)")
 
 test: venv-dev ## run every test
-	@exec $(PY) -m pytest
+	@exec $(PY) -m pytest $(SIDE_BY_SIDE)
 
 test-fast: venv-dev ## run the tests that need neither browser nor whole stack
-	@exec $(PY) -m pytest -m "not browser and not stack"
+	@exec $(PY) -m pytest $(SIDE_BY_SIDE) -m "not browser and not stack"
 
 check: venv-dev ## style, types, layers, sizes, migrations, locks
 	$(PY) -m ruff check .
