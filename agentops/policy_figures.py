@@ -62,9 +62,9 @@ class GroupWork:
     measured: int
 
     @property
-    def hours(self) -> float | None:
-        """Between asked and decided, in sum, under the document."""
-        return None if self.seconds is None else self.seconds * self.would / 3600
+    def total(self) -> float | None:
+        """Seconds between asked and decided, in sum, under the document."""
+        return None if self.seconds is None else self.seconds * self.would
 
 
 def lines(*, trial: Trial) -> list[Line]:

@@ -154,9 +154,23 @@ def from_document(*, document: Any, like: Typed) -> Typed | None:
 
 
 def written(*, document: Mapping[str, Any]) -> str:
-    """The document as text to edit; the policy's own name is not part of it."""
+    """The document as text to edit, its fields in the order of `approvals.rules`; the policy's own name is left out."""
     plain = {key: value for key, value in document.items() if key != "policy"}
-    return json.dumps(plain, indent=2, ensure_ascii=False)
+    return json.dumps(_in_order(plain), indent=2, ensure_ascii=False)
+
+
+# the database keeps the names of an object in an order of its own
+_ORDER = ["rules", "totals", "id", "effect", "text", "when", "ask", "group", "quorum", "respond_within_minutes"]
+_ORDER += ["valid_for_minutes", "key", "amount", "limits"]
+
+
+def _in_order(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_in_order(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    known = [name for name in _ORDER if name in value]
+    return {name: _in_order(value[name]) for name in [*known, *sorted(set(value) - set(known))]}
 
 
 def _lines(value: Any) -> str:

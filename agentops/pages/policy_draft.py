@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from agentops.pages import policy_parts as parts
 from approvals import draft_words, rules
 from approvals.advice import Advice, advise
-from approvals.condition_words import NAMES
+from approvals.condition_words import in_words
 from approvals.forms import Typed, from_document, typed_from_post, written
 from approvals.models import DraftRevision, Policy, PolicyDraft
 from approvals.rules import Problem
@@ -144,6 +144,7 @@ def findings(policy: Policy, typed: Typed) -> dict[str, Any]:
         groups = parts.group_problems(document)
     where = _places(typed)
     return {
+        "reads": [(one["id"], in_words(source=one["when"])) for one in document["rules"]] if not problems else [],
         "problems": [(one, where(one)) for one in problems],
         "warnings": [(one, where(one)) for one in [*groups, *advice.warnings]],
         "hints": [(one, where(one)) for one in advice.hints],
@@ -190,7 +191,7 @@ def _page(
         "totals": typed.total_forms(),
         "most": rules.MAX_RULES,
         "tools": [(tool, tool in typed.tools, tool in had) for tool in offered],
-        "variables": [(name, kind, NAMES.get(name, "")) for name, kind in sorted(rules.VARIABLES.items())],
+        "variables": sorted(rules.VARIABLES.items()),
         "notice": notice,
         **findings(policy, typed),
     }

@@ -1,6 +1,5 @@
 """Trying a draft on what there has been: counts, money, totals as they stood, who would be asked, and never a write."""
 
-import datetime as dt
 from typing import Any
 
 import psycopg
@@ -59,7 +58,7 @@ def test_without_a_decision_there_is_nothing_to_measure() -> None:
     world.person("Maya Lindgren", "manager")
     world.ask()
     work = policy_figures.groups(trial=trial())[0]
-    assert (work.seconds, work.hours, work.measured) == (None, None, 0)
+    assert (work.seconds, work.total, work.measured) == (None, None, 0)
 
 
 def test_another_quorum_or_group_is_another_way_and_other_words_are_not() -> None:
@@ -154,9 +153,8 @@ def test_the_page_says_what_was_looked_at(monkeypatch: pytest.MonkeyPatch) -> No
     assert "Looked at 0 of 1" in browser.get("/policies/service-credits/draft/try?last=nonsense").text
 
 
-def test_the_hours_are_the_median_times_the_requests() -> None:
+def test_the_time_in_all_is_the_median_times_the_requests() -> None:
     work = policy_figures.GroupWork(
-        group="g", voters=1, happened=0, in_force=0, would=4, answers=4,
-        seconds=dt.timedelta(minutes=30).total_seconds(), measured=9,
-    )  # fmt: skip
-    assert work.hours == 2.0
+        group="g", voters=1, happened=0, in_force=0, would=4, answers=4, seconds=1800.0, measured=9
+    )
+    assert work.total == 7200.0
