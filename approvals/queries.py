@@ -1,4 +1,4 @@
-"""Reads about requests and drafts: the inbox, what is due, and what a decision rests on now. The number of queries is fixed."""
+"""Reads about requests and drafts: the inbox, what is due, what a decision rests on. The number of queries is fixed."""
 
 import uuid
 from collections.abc import Iterable
