@@ -34,13 +34,14 @@ def note_problems(*, note: str) -> list[Problem]:
 def group_problems(*, document: PolicyDocument) -> list[Problem]:
     """A rule that asks people who cannot answer would let every request expire: an absent group means nobody."""
     problems = []
-    for rule in document.rules:
-        if rule.ask is None:
-            continue
-        group, quorum = rule.ask.group, rule.ask.quorum
-        able = rights.holders(group=group)
-        waits = "every request of this rule would wait for nobody"
-        if not Group.objects.filter(name=group).exists():
+    asking = [(rule, rule.ask) for rule in document.rules if rule.ask is not None]
+    voters = {group: rights.holders(group=group) for group in {ask.group for _, ask in asking}}
+    existing = set(Group.objects.filter(name__in=voters).values_list("name", flat=True))
+    waits = "every request of this rule would wait for nobody"
+    for rule, ask in asking:
+        group, quorum = ask.group, ask.quorum
+        able = voters[group]
+        if group not in existing:
             remedy = f"names {group}, which is not a group, so {waits}; name an existing one"
         elif able == 0:
             remedy = f"names {group}, in which nobody may vote: {waits}; add a member who holds the right to vote"

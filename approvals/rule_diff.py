@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from approvals.condition_words import in_words
-from approvals.policy_text import WORDS, asks, limits
+from approvals.policy_text import asks, limits
 
 Kind = Literal["added", "removed", "changed"]
 EFFECTS = {"allow": "needs no approval", "ask": "asks people", "deny": "is refused"}
@@ -82,7 +82,7 @@ def _listed(old: dict[str, tuple[str, str]], new: dict[str, tuple[str, str]]) ->
 def _rule_fields(rule: dict[str, Any]) -> dict[str, tuple[str, str]]:
     """label → (in words, as code where there is any)."""
     found = {
-        "What it does": (EFFECTS.get(rule["effect"], WORDS.get(rule["effect"], rule["effect"])), ""),
+        "What it does": (EFFECTS.get(rule["effect"], rule["effect"]), ""),
         "In words": (rule["text"], ""),
         "When": (in_words(source=rule["when"]), rule["when"]),
     }

@@ -6,7 +6,7 @@ from django.db.models import Count, OuterRef, Subquery
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 
-from approvals import policy_text
+from approvals import policy_text, rule_diff
 from approvals.models import Policy, PolicyDraft, PolicyVersion
 from approvals.models.draft import OPEN
 from runs import clock
@@ -59,7 +59,7 @@ def policy(request: HttpRequest, slug: str) -> HttpResponse:
         "totals": [
             {**total, "limit_texts": policy_text.limits(total=total)} for total in shown.rules.get("totals", [])
         ],
-        "diff": policy_text.compare(old=before.rules, new=shown.rules) if before else [],
+        "changes": rule_diff.changes(old=before.rules, new=shown.rules) if before else [],
         "document": policy_text.pretty(document=shown.rules),
     }
     return render(request, "approvals/policy.html", context)

@@ -72,6 +72,9 @@ def test_two_people_change_a_policy(visitor: Visitor, people: dict[str, User]) -
     expect(page.locator(".changes")).to_contain_text("the amount is at most $1,500.00 USD")
     visitor.assert_sound()
     photograph(page, "two-versions")
+    visitor.goto(f"{AT}/")
+    visitor.assert_sound()
+    photograph(page, "in-force-v2")
 
 
 @pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 390), ("light", 390), ("dark", 1280)])
