@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from approvals.models import ApprovalRequest
+from approvals.models import ApprovalRequest, PolicyDraft
 from reconciliation.models import Case, Operation
 from runs.models import Run
 
@@ -11,6 +11,7 @@ MACHINES: tuple[tuple[str, type[Any]], ...] = (
     ("Approval request", ApprovalRequest),
     ("Operation", Operation),
     ("Reconciliation case", Case),
+    ("Draft of a policy", PolicyDraft),
 )
 
 

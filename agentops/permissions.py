@@ -12,9 +12,15 @@ _SEE_WORK = (
 )
 
 GROUPS: dict[str, tuple[str, ...]] = {
-    "manager": (*_SEE_WORK, "approvals.vote"),
+    "manager": (*_SEE_WORK, "approvals.vote", "approvals.publish_policy"),
     "support": (*_SEE_WORK, "runs.operate_run"),
-    "admin": (*_SEE_WORK, "runs.operate_run", "reconciliation.settle_case"),
+    "admin": (
+        *_SEE_WORK,
+        "runs.operate_run",
+        "reconciliation.settle_case",
+        "approvals.edit_policy",
+        "approvals.publish_policy",
+    ),
 }
 
 GROUP_WORDS: dict[str, str] = {"manager": "support managers", "support": "support staff", "admin": "admins"}

@@ -1,4 +1,4 @@
-"""Reads about requests: the inbox, what is due, and what a decision rests on now. The number of queries is fixed."""
+"""Reads about requests and drafts: the inbox, what is due, what a decision rests on. The number of queries is fixed."""
 
 import uuid
 from collections.abc import Iterable
@@ -9,7 +9,8 @@ from django.db.models import Exists, Max, OuterRef, Q, QuerySet
 
 from approvals import objections, rights
 from approvals.binding import binding_digest
-from approvals.models import ApprovalRequest, Vote
+from approvals.models import ApprovalRequest, DraftRevision, PolicyDraft, Vote
+from approvals.models.draft import DraftState
 from approvals.models.request import RequestState
 from runs import clock
 from runs.models import Evidence, Principal, Proposal, Run
@@ -43,6 +44,13 @@ def inbox(*, user: User, tab: Tab, limit: int, after: uuid.UUID | None = None) -
 def waiting_count(*, user: User) -> int:
     """How many requests wait for this very person."""
     return _open(user=user, mine=True).count()
+
+
+def drafts_waiting(*, user: User) -> int:
+    """How many drafts of policies this person could publish: asked for, and written by others alone."""
+    part = DraftRevision.objects.filter(draft=OuterRef("pk"), author__user_id=user.pk)
+    waiting = PolicyDraft.objects.filter(~Exists(part), state=DraftState.ASKED)
+    return waiting.exclude(asked_by__user_id=user.pk).count()
 
 
 def may_vote(*, user: User, request: ApprovalRequest) -> str:

@@ -43,6 +43,13 @@ def _plain(value: str) -> str:
     return value
 
 
+def _condition(value: str) -> str:
+    """Several lines are welcome; what no database keeps, or nobody sees, is not."""
+    if any(unicodedata.category(mark) in ("Cc", "Cs") and mark not in "\n\r\t" for mark in value):
+        raise ValueError("has a character that nobody can read; write it without")
+    return value
+
+
 Id = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=60)]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=300), AfterValidator(_plain)]
 
@@ -60,7 +67,7 @@ class Rule(Strict):
     id: Id
     effect: Literal["allow", "ask", "deny"]
     text: Text
-    when: Annotated[str, StringConstraints(min_length=1, max_length=expressions.MAX_LENGTH)]
+    when: Annotated[str, StringConstraints(min_length=1, max_length=expressions.MAX_LENGTH), AfterValidator(_condition)]
     ask: Ask | None = None
 
 

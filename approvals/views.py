@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from django.db.models import Count
+from django.db.models import Count, OuterRef, Subquery
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 
-from approvals import policy_text
-from approvals.models import Policy, PolicyVersion
+from approvals import policy_text, rule_diff
+from approvals.models import Policy, PolicyDraft, PolicyVersion
+from approvals.models.draft import OPEN
 from runs import clock
 from runs.access import needs
 
@@ -17,10 +18,14 @@ def policies(request: HttpRequest) -> HttpResponse:
     rows = (
         Policy.objects.select_related("active__published_by")
         .prefetch_related("tools")
-        .annotate(version_count=Count("versions"))
+        .annotate(version_count=Count("versions", distinct=True), draft_state=_open_draft())
         .order_by("name")
     )
     return render(request, "approvals/policies.html", {"section": "policies", "now": clock.now(), "policies": rows})
+
+
+def _open_draft() -> Subquery:
+    return Subquery(PolicyDraft.objects.filter(policy=OuterRef("pk"), state__in=OPEN).values("state")[:1])
 
 
 def _rule(rule: dict[str, Any]) -> dict[str, Any]:
@@ -49,11 +54,12 @@ def policy(request: HttpRequest, slug: str) -> HttpResponse:
         "versions": versions,
         "shown": shown,
         "before": before,
+        "draft": PolicyDraft.objects.filter(policy=found, state__in=OPEN).first(),
         "rules": [_rule(rule) for rule in shown.rules.get("rules", [])],
         "totals": [
             {**total, "limit_texts": policy_text.limits(total=total)} for total in shown.rules.get("totals", [])
         ],
-        "diff": policy_text.compare(old=before.rules, new=shown.rules) if before else [],
+        "changes": rule_diff.changes(old=before.rules, new=shown.rules) if before else [],
         "document": policy_text.pretty(document=shown.rules),
     }
     return render(request, "approvals/policy.html", context)

@@ -23,16 +23,21 @@ def entitled(*, principal: Principal, permission: str) -> bool:
     return user is not None and user.has_perm(permission)
 
 
-def objection(*, run: Run, principal: Principal, permission: str, act: str, **about: Any) -> str:
-    """`no_right`, recorded in the run's stream, when the principal may not do `act` now; else nothing.
-
-    Inside the caller's transaction, run locked. The user's row, which stands for their memberships, is held FOR SHARE,
-    so whoever takes the right away either waits until the act is committed or is seen here.
-    """
+def entitled_held(*, principal: Principal, permission: str) -> bool:
+    """The same inside a transaction, with the answer held until it ends: the user's row, which stands for their
+    memberships, is read FOR SHARE, so whoever takes the right away either waits or is seen here."""
     if principal.user_id is not None:
         with connection.cursor() as cursor:
             cursor.execute(f"SELECT id FROM {User._meta.db_table} WHERE id = %s FOR SHARE", [principal.user_id])
-    if entitled(principal=principal, permission=permission):
+    return entitled(principal=principal, permission=permission)
+
+
+def objection(*, run: Run, principal: Principal, permission: str, act: str, **about: Any) -> str:
+    """`no_right`, recorded in the run's stream, when the principal may not do `act` now; else nothing.
+
+    Inside the caller's transaction, run locked.
+    """
+    if entitled_held(principal=principal, permission=permission):
         return ""
     record.append(run=run, kind="act.refused", actor=principal, act=act, code=NO_RIGHT, permission=permission, **about)
     return NO_RIGHT

@@ -53,6 +53,12 @@ STATES: dict[str, dict[str, Look]] = {
         "stale": OUT_OF_DATE,
         "revoked": replace(CANCELLED, word="No longer allowed"),
     },
+    "draft": {
+        "writing": replace(HELD, word="Being written", icon="pencil"),
+        "asked": replace(WAITING, word="Waiting for a second person"),
+        "published": replace(COMPLETED, word="Published"),
+        "discarded": replace(CANCELLED, word="Discarded"),
+    },
     "operation": {
         "authorised": replace(HELD, word="Waiting to run"),
         "sending": RUNNING,

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
 from agentops.demo.world import PASSWORD, PEOPLE
-from approvals.queries import waiting_count
+from approvals.queries import drafts_waiting, waiting_count
 from reconciliation.models import Case
 from reconciliation.models.case import CaseState
 from runs.models import Run
@@ -40,4 +40,6 @@ def _counts(user: User) -> dict[str, int]:
         counts["needs_person"] = Run.objects.filter(state=RunState.NEEDS_PERSON).count()
     if user.has_perm("reconciliation.view_case"):
         counts["cases"] = Case.objects.exclude(state=CaseState.RESOLVED).count()
+    if user.has_perm("approvals.publish_policy"):
+        counts["drafts"] = drafts_waiting(user=user)
     return counts

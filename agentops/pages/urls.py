@@ -2,7 +2,19 @@
 
 from django.urls import path
 
-from agentops.pages import decision, home, inbox, overview, person, run, runs, sandbox
+from agentops.pages import (
+    decision,
+    home,
+    inbox,
+    overview,
+    person,
+    policy_draft,
+    policy_review,
+    policy_versions,
+    run,
+    runs,
+    sandbox,
+)
 
 urlpatterns = [
     path("", home.home, name="home"),
@@ -23,6 +35,17 @@ urlpatterns = [
     path("needs-a-person/<uuid:run_id>/claim", person.person_claim, name="person_claim"),
     path("needs-a-person/<uuid:run_id>/release", person.person_release, name="person_release"),
     path("needs-a-person/<uuid:run_id>/go-on", person.person_go_on, name="person_go_on"),
+    path("policies/<slug:slug>/versions/", policy_versions.versions, name="policy_versions"),
+    path("policies/<slug:slug>/draft/", policy_draft.draft_page, name="policy_draft"),
+    path("policies/<slug:slug>/draft/start", policy_draft.draft_start, name="policy_draft_start"),
+    path("policies/<slug:slug>/draft/check", policy_draft.draft_check, name="policy_draft_check"),
+    path("policies/<slug:slug>/draft/revisions/<int:number>/", policy_draft.draft_revision, name="policy_revision"),
+    path("policies/<slug:slug>/draft/review", policy_review.review, name="policy_review"),
+    path("policies/<slug:slug>/draft/try", policy_review.draft_try, name="policy_try"),
+    path("policies/<slug:slug>/draft/ask", policy_review.draft_ask, name="policy_ask"),
+    path("policies/<slug:slug>/draft/send-back", policy_review.draft_send_back, name="policy_send_back"),
+    path("policies/<slug:slug>/draft/discard", policy_review.draft_discard, name="policy_discard"),
+    path("policies/<slug:slug>/draft/publish", policy_review.draft_publish, name="policy_publish"),
     path("sandbox/", sandbox.sandbox, name="sandbox"),
     path("sandbox/fault", sandbox.sandbox_fault, name="sandbox_fault"),
     path("sandbox/clear", sandbox.sandbox_clear, name="sandbox_clear"),

@@ -2,6 +2,7 @@
 
 from approvals.models.allowance import Allowance
 from approvals.models.decision import Decision
+from approvals.models.draft import DraftRevision, PolicyDraft
 from approvals.models.policy import Policy, PolicyTool, PolicyVersion
 from approvals.models.request import ApprovalRequest, Refusal, Viewing
 from approvals.models.vote import Vote
@@ -10,7 +11,9 @@ __all__ = [
     "Allowance",
     "ApprovalRequest",
     "Decision",
+    "DraftRevision",
     "Policy",
+    "PolicyDraft",
     "PolicyTool",
     "PolicyVersion",
     "Refusal",

@@ -43,6 +43,8 @@ class PolicyVersion(models.Model):
     note = models.TextField(blank=True)
     published_by = models.ForeignKey(Principal, on_delete=models.PROTECT, related_name="+")
     published_at = models.DateTimeField(db_default=Now())
+    # what it was before; the first version, made when the product is set up, has none
+    draft = models.OneToOneField("PolicyDraft", null=True, blank=True, on_delete=models.PROTECT, related_name="version")
 
     class Meta:
         constraints = [models.UniqueConstraint(name="policy_version_once", fields=["policy", "number"])]

@@ -1,22 +1,21 @@
-"""Publishing a policy's next version, and finding the one that governs a tool."""
+"""Making a policy's first version when the product is set up, and finding the version that governs a tool.
 
-import re
+Every further version takes two people: see `services.drafts` and `services.publishing`.
+"""
+
 from typing import Any
 
-from django.contrib.auth.models import Group
 from django.db import transaction
 from django.db.models import Max
 
-from approvals import locks, rights
-from approvals.models import Policy, PolicyTool, PolicyVersion
+from approvals import locks, policy_checks
+from approvals.models import Policy, PolicyDraft, PolicyTool, PolicyVersion
 from approvals.rules import PolicyDocument, Problem, validate
-from approvals.words import is_blank, storable
 from runs import clock, record
 from runs.canonical import digest
 from runs.models import Principal
-from runs.texts import one_line
 
-NOTE_LENGTH = 4000
+NOTE_LENGTH = policy_checks.NOTE_LENGTH
 
 
 class PolicyInvalid(Exception):
@@ -27,12 +26,17 @@ class PolicyInvalid(Exception):
         self.errors = errors
 
 
-def publish(*, slug: str, name: str, tools: list[str], document: Any, note: str, publisher: Principal) -> PolicyVersion:
-    """Put a document into force for the tools; the same document as the one in force returns that version.
+class SecondPersonNeeded(PolicyInvalid):
+    """There is a version in force already: one person writes the next on the policy's page, another publishes it."""
 
-    Tools stay with their policy: they may be added, never taken away. Raises PolicyInvalid.
+
+def publish(*, slug: str, name: str, tools: list[str], document: Any, note: str, publisher: Principal) -> PolicyVersion:
+    """Put a first version in force for the tools; the very same again returns the version in force.
+
+    Raises PolicyInvalid; SecondPersonNeeded, which is recorded, when the policy has a version and this differs from it.
     """
-    errors = validate(document=document) + _name_problems(slug, name, note)
+    errors = validate(document=document) + policy_checks.name_problems(slug=slug, name=name)
+    errors += policy_checks.note_problems(note=note)
     if errors:
         raise PolicyInvalid(errors)
     parsed = PolicyDocument.model_validate(document)
@@ -42,16 +46,29 @@ def publish(*, slug: str, name: str, tools: list[str], document: Any, note: str,
     with transaction.atomic(durable=True):
         Policy.objects.get_or_create(slug=slug, defaults={"name": name})
         policy = Policy.objects.select_for_update(of=("self",)).select_related("active").get(slug=slug)
-        errors = _group_problems(parsed) + _tool_problems(policy, tools)
-        if errors:
-            raise PolicyInvalid(errors)
-        PolicyTool.objects.bulk_create([PolicyTool(tool=tool, policy=policy) for tool in tools], ignore_conflicts=True)
-        errors = _tool_problems(policy, tools)  # another policy may have taken one just now
-        if errors:
-            raise PolicyInvalid(errors)
-        if policy.active is not None and policy.active.digest == digest(stored) and policy.name == name:
-            return policy.active
-        return _next_version(policy, name, stored, note, publisher)
+        if policy.active is None:
+            check_and_take_tools(policy=policy, parsed=parsed, tools=tools)
+            return next_version(policy=policy, name=name, stored=stored, note=note, publisher=publisher)
+        refusal = _differs(policy, policy.active, name, tools, digest(stored), publisher)
+    if refusal is not None:
+        raise SecondPersonNeeded([refusal])
+    return policy.active
+
+
+def _differs(
+    policy: Policy, active: PolicyVersion, name: str, tools: list[str], wanted: str, publisher: Principal
+) -> Problem | None:
+    """Nothing when everything is as it is already; else the refusal, recorded."""
+    had = set(policy.tools.values_list("tool", flat=True))
+    if active.digest == wanted and policy.name == name and set(tools) == had:
+        return None
+    refused = {"act": "publish", "code": "second_person_needed", "policy": policy.slug, "digest": wanted}
+    record.append_system(topic="policies", kind="policy.refused", actor=publisher, **refused)
+    remedy = (
+        f"is {active.number} already; every further version takes two people: one writes it on the page"
+        f" /policies/{policy.slug}/, and another publishes it there"
+    )
+    return Problem(where="policy", field="version", remedy=remedy)
 
 
 def governing(*, tool: str, lock: bool = False) -> PolicyVersion | None:
@@ -67,7 +84,29 @@ def governing(*, tool: str, lock: bool = False) -> PolicyVersion | None:
     return None if found is None else versions.get(pk=found)
 
 
-def _next_version(policy: Policy, name: str, stored: dict[str, Any], note: str, publisher: Principal) -> PolicyVersion:
+def check_and_take_tools(*, policy: Policy, parsed: PolicyDocument, tools: list[str]) -> None:
+    """Put the tools under the policy, inside the caller's transaction with the policy locked. Raises PolicyInvalid."""
+    errors = policy_checks.group_problems(document=parsed) + policy_checks.tool_problems(policy=policy, tools=tools)
+    errors += policy_checks.condition_tools(document=parsed, tools=tools)
+    if errors:
+        raise PolicyInvalid(errors)
+    PolicyTool.objects.bulk_create([PolicyTool(tool=tool, policy=policy) for tool in tools], ignore_conflicts=True)
+    errors = policy_checks.tool_problems(policy=policy, tools=tools)  # another policy may have taken one just now
+    if errors:
+        raise PolicyInvalid(errors)
+
+
+def next_version(
+    *,
+    policy: Policy,
+    name: str,
+    stored: dict[str, Any],
+    note: str,
+    publisher: Principal,
+    draft: PolicyDraft | None = None,
+    **recorded: Any,
+) -> PolicyVersion:
+    """Write the version, put it in force and record it, inside the caller's transaction with the policy locked."""
     number = (policy.versions.aggregate(last=Max("number"))["last"] or 0) + 1
     version = PolicyVersion.objects.create(
         policy=policy,
@@ -77,6 +116,7 @@ def _next_version(policy: Policy, name: str, stored: dict[str, Any], note: str, 
         note=note,
         published_by=publisher,
         published_at=clock.now(),
+        draft=draft,
     )
     policy.name, policy.active = name, version
     policy.save(update_fields=["name", "active"])
@@ -88,52 +128,6 @@ def _next_version(policy: Policy, name: str, stored: dict[str, Any], note: str, 
         number=number,
         digest=version.digest,
         note=note,
+        **recorded,
     )
     return version
-
-
-def _name_problems(slug: str, name: str, note: str) -> list[Problem]:
-    problems = []
-    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", slug) or len(slug) > 80:
-        remedy = "write up to 80 small letters, digits and hyphens"
-        problems.append(Problem(where="policy", field="slug", remedy=remedy))
-    if is_blank(text=name) or len(name) > 120 or one_line(text=name, limit=120) != name:
-        problems.append(Problem(where="policy", field="name", remedy="write one line of up to 120 characters"))
-    if len(note) > NOTE_LENGTH or storable(text=note) != note.strip():
-        remedy = f"write readable text of up to {NOTE_LENGTH} characters"
-        problems.append(Problem(where="policy", field="note", remedy=remedy))
-    return problems
-
-
-def _group_problems(document: PolicyDocument) -> list[Problem]:
-    """A rule that asks people who cannot answer would let every request expire."""
-    problems = []
-    for rule in document.rules:
-        if rule.ask is None:
-            continue
-        group, quorum = rule.ask.group, rule.ask.quorum
-        able = rights.holders(group=group)
-        if not Group.objects.filter(name=group).exists():
-            remedy = f"names {group}, which is not a group; name an existing one"
-        elif able == 0:
-            remedy = f"names {group}, in which nobody may vote; add a member who holds the right to vote"
-        elif able < quorum:
-            remedy = f"asks {quorum} people of {group}, in which {able} may vote; ask fewer or add members"
-        else:
-            continue
-        problems.append(Problem(where=rule.id, field="ask.group", remedy=remedy))
-    return problems
-
-
-def _tool_problems(policy: Policy, tools: list[str]) -> list[Problem]:
-    problems = []
-    taken = PolicyTool.objects.exclude(policy=policy).filter(tool__in=tools).select_related("policy")
-    for other in taken.order_by("tool"):
-        remedy = f"names {other.tool}, which {other.policy.name} governs; a tool belongs to one policy"
-        problems.append(Problem(where="policy", field="tools", remedy=remedy))
-    for left_out in policy.tools.exclude(tool__in=tools).order_by("tool"):
-        remedy = f"leaves out {left_out.tool}, which would then have no policy; list it, or write a rule that denies it"
-        problems.append(Problem(where="policy", field="tools", remedy=remedy))
-    if not tools or any(not 0 < len(tool) <= 80 for tool in tools):
-        problems.append(Problem(where="policy", field="tools", remedy="name at least one, each up to 80 characters"))
-    return problems

@@ -7,19 +7,17 @@ import pytest
 from approvals.evaluation import Verdict, evaluate
 from approvals.models import ApprovalRequest, Decision, PolicyVersion, Refusal, Vote
 from approvals.models.request import RequestState
-from approvals.services import policies
 from approvals.words import sentence
 from runs.models import Run
-from runs.services import principals
+from tests import published
 from tests.approvals import world
 
 pytestmark = pytest.mark.usefixtures("db")
 
 
 def publish(document: dict[str, Any]) -> PolicyVersion:
-    return policies.publish(
+    return published.publish(
         slug="service-credits", name="Service credits", tools=[world.TOOL], document=document, note="",
-        publisher=principals.system(),
     )  # fmt: skip
 
 

@@ -16,13 +16,14 @@ from approvals import queries
 from approvals.evaluation import Requirement, Verdict
 from approvals.models import ApprovalRequest, PolicyVersion
 from approvals.models.request import RequestState
-from approvals.services import policies, requests, votes
+from approvals.services import requests, votes
 from runs import clock, transitions
 from runs.actions import Action
 from runs.canonical import digest
 from runs.models import Event, Evidence, Principal, Proposal, Run
 from runs.models.run import RunState
 from runs.services import principals
+from tests import published
 
 TOOL = "billing.create_credit"
 _numbers = itertools.count(1)
@@ -53,13 +54,12 @@ def document(*, quorum: int = 1, group: str = "manager") -> dict[str, Any]:
 
 
 def policy(*, quorum: int = 1) -> PolicyVersion:
-    return policies.publish(
+    return published.publish(
         slug="service-credits",
         name="Service credits",
         tools=[TOOL],
         document=document(quorum=quorum),
         note="",
-        publisher=principals.system(),
     )
 
 

@@ -8,6 +8,7 @@ MACHINES = {
     "request": ("approvals", "ApprovalRequest"),
     "operation": ("reconciliation", "Operation"),
     "reconciliation_case": ("reconciliation", "Case"),
+    "policy_draft": ("approvals", "PolicyDraft"),
 }
 
 

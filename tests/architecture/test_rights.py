@@ -18,6 +18,7 @@ APPEND_ONLY = {
     "approvals_refusal",
     "approvals_viewing",
     "approvals_policytool",
+    "approvals_draftrevision",
     "reconciliation_observation",
 }
 # what is fixed when the row is made; a key that may be "updated" serves row locks alone
@@ -31,7 +32,8 @@ FROZEN = {
     "runs_externalevent": "source event_id kind payload received_at",
     "approvals_decision": "kind approved proposal_id request_id policy_version_id rules binding_digest decided_at"
     " valid_until",
-    "approvals_policyversion": "policy_id number rules digest note published_by_id published_at",
+    "approvals_policyversion": "policy_id number rules digest note published_by_id published_at draft_id",
+    "approvals_policydraft": "id policy_id based_on_id created_at",
     "approvals_policy": "id slug",
     "approvals_allowance": "key currency",
     "approvals_approvalrequest": "id run_id proposal_id supersedes_id changes ask action_digest binding_digest page"

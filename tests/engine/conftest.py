@@ -19,14 +19,14 @@ from agentops.starting import start_workflow
 from agentops.steps import settling
 from agentops.steps.base import Next, Step
 from approvals.models import ApprovalRequest
-from approvals.services import policies, votes
+from approvals.services import votes
 from reconciliation import classification
 from reconciliation.models import Operation
 from reconciliation.services import processes
 from runs import clock, retry
 from runs.models import Principal, Run
 from runs.services import principals
-from tests import sandbox_process
+from tests import published, sandbox_process
 from tests.engine.history import TIME, TOOL
 from tests.engine.quick import quicken
 from tests.engine.workers import Workers
@@ -85,9 +85,7 @@ def model(db: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(settling, "attempt", attempt)
     document = {"rules": [{"id": "all", "effect": "allow", "text": "Everything is allowed", "when": "true"}]}
-    policies.publish(
-        slug="model", name="Model", tools=[TOOL], document=document, note="", publisher=principals.system()
-    )
+    published.publish(slug="model", name="Model", tools=[TOOL], document=document, note="")
 
 
 class World:

@@ -9,11 +9,11 @@ import pytest
 from agentops.events import process_events
 from approvals.models import ApprovalRequest, Decision, Refusal
 from approvals.seed_policies import SERVICE_CREDITS
-from approvals.services import policies
 from reconciliation.models import Operation
 from runs import record, transitions
 from runs.models import Run
-from runs.services import external_events, principals
+from runs.services import external_events
+from tests import published
 from tests.engine.conftest import World
 
 
@@ -164,13 +164,12 @@ def publish(**changes: Any) -> None:
             rule.get("ask", {}).update(changes.get("ask", {}))
             if rule["effect"] != "ask":
                 del rule["ask"]
-    policies.publish(
+    published.publish(
         slug=SERVICE_CREDITS.slug,
         name=SERVICE_CREDITS.name,
         tools=list(SERVICE_CREDITS.tools),
         document=document,
         note="stricter",
-        publisher=principals.system(),
     )
 
 

@@ -15,10 +15,9 @@ from agentops.workflows.base import HandOver
 from agentops.workflows.service_credit import ServiceCredit
 from approvals import words
 from approvals.models import ApprovalRequest
-from approvals.services import policies
 from runs.models import ModelCall, Principal, Run
 from runs.services import operate, principals
-from tests import sandbox_process
+from tests import published, sandbox_process
 from tests.engine.conftest import World
 
 UNSEEN = "\u202e\u2066\u200b\u0085\u2028"
@@ -96,13 +95,12 @@ def test_what_was_noted_in_billing_reaches_the_model_marked(world: World) -> Non
 
 def test_a_click_after_a_cancel_is_told_about_the_answer_only(world: World) -> None:
     rule = {"group": "manager", "quorum": 1, "respond_within_minutes": 240, "valid_for_minutes": 60}
-    policies.publish(
+    published.publish(
         slug="ticket-work",
         name="Ticket work",
         tools=["helpdesk.update_ticket", "helpdesk.draft_reply"],
         document={"rules": [{"id": "m", "effect": "ask", "text": "ask", "when": "true", "ask": rule}]},
         note="n",
-        publisher=principals.system(),
     )
     run = world.work(world.approved())
     assert run.state == "awaiting_approval" and len(world.credits()) == 1

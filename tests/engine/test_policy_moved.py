@@ -4,8 +4,7 @@ from typing import Any
 
 from agentops import policy_now
 from approvals.models import ApprovalRequest, Decision, Policy
-from approvals.services import policies
-from runs.services import principals
+from tests import published
 from tests.engine.conftest import World
 
 
@@ -17,9 +16,7 @@ def publish_with_quorum(quorum: int) -> None:
         {**rule, "ask": {**rule["ask"], "quorum": quorum}} if rule.get("ask") else rule for rule in document["rules"]
     ]
     tools = list(found.tools.values_list("tool", flat=True))
-    policies.publish(
-        slug=found.slug, name=found.name, tools=tools, document=document, note="", publisher=principals.system()
-    )
+    published.publish(slug=found.slug, name=found.name, tools=tools, document=document, note="")
 
 
 def test_a_vote_under_a_changed_policy_leads_to_a_new_question(world: World) -> None:
@@ -43,9 +40,8 @@ def test_a_policy_that_asks_the_same_changes_nothing(world: World) -> None:
     assert found.active is not None
     rules = [{**rule, "text": f"{rule['text']} (worded anew)"} for rule in found.active.rules["rules"]]
     tools = list(found.tools.values_list("tool", flat=True))
-    version = policies.publish(
+    version = published.publish(
         slug=found.slug, name=found.name, tools=tools, document={**found.active.rules, "rules": rules}, note="",
-        publisher=principals.system(),
     )  # fmt: skip
     assert version.pk != world.request(run).policy_version_id
     result = world.vote(run, reevaluate=lambda asked, governing: policy_now.verdict(request=asked, version=governing))

@@ -11,12 +11,12 @@ from agentops import engine
 from agentops.demo.world import STORIES, Story, sandbox_world
 from approvals.models import Allowance, ApprovalRequest, Decision, Vote
 from approvals.seed_policies import SERVICE_CREDITS
-from approvals.services import policies
 from reconciliation.models import Operation, Reservation
 from runs import record
 from runs.models import Event, Run
 from runs.services import principals
 from runs.tools.billing.live import CreateCredit
+from tests import published
 from tests.approvals.world import at_once
 from tests.engine.conftest import CREATE, World
 
@@ -103,13 +103,12 @@ def limit_the_month(minor: int) -> None:
     document["totals"][0]["limits"]["USD"] = str(minor)
     for rule in document["rules"]:  # a rule above the month's total would be pointless, and is refused
         rule["when"] = rule["when"].replace("1000000", str(minor))
-    policies.publish(
+    published.publish(
         slug=SERVICE_CREDITS.slug,
         name=SERVICE_CREDITS.name,
         tools=list(SERVICE_CREDITS.tools),
         document=document,
         note="a small month",
-        publisher=principals.system(),
     )
 
 

@@ -33,6 +33,18 @@ def test_the_example_policy_is_published_once_somebody_can_vote(db: str) -> None
     assert PolicyVersion.objects.count() == 1
 
 
+def test_a_further_version_takes_two_people_and_no_command(db: str, tmp_path: Path) -> None:
+    User.objects.create_user("anna").groups.add(Group.objects.get(name="manager"))
+    call_command("publish_policy", EXAMPLE)
+    other = json.loads(EXAMPLE.read_text())
+    other["document"]["rules"][0] = {"id": "all", "effect": "allow", "text": "All of it", "when": "true"}
+    path = tmp_path / "policy.json"
+    path.write_text(json.dumps(other))
+    with pytest.raises(CommandError, match="is 1 already; every further version takes two people"):
+        call_command("publish_policy", path)
+    assert PolicyVersion.objects.get().rules["rules"][0]["effect"] == "ask"
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

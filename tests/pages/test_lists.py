@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from agentops.pages import exposure
-from approvals import policy_text
+from approvals import rule_diff
 from approvals.evaluation import evaluate
 from approvals.models import Allowance, ApprovalRequest
 from tests.pages import world
@@ -133,7 +133,7 @@ def test_a_policy_shows_its_rules_its_versions_and_what_changed(maya: User) -> N
     world.policy(number=2, document={**world.DOCUMENT, "rules": rules})
     browser = signed_in(maya)
     page = browser.get("/policies/service-credits/").text
-    assert "v2" in page and "In force" in page and "amount_minor &lt;= 50000" in page and "Removed: " in page
+    assert "v2" in page and "In force" in page and "amount_minor &lt;= 50000" in page and "at most $500.00 USD" in page
     old = browser.get("/policies/service-credits/?version=1").text
     assert "Not in force" in old and "amount_minor &lt;= 50000" not in old
     for wrong in ("?version=9", "?version=x", "?version=%00"):
@@ -142,7 +142,7 @@ def test_a_policy_shows_its_rules_its_versions_and_what_changed(maya: User) -> N
 
 
 def test_comparing_two_equal_documents_finds_nothing() -> None:
-    assert policy_text.compare(old=world.DOCUMENT, new=world.DOCUMENT) == []
+    assert rule_diff.changes(old=world.DOCUMENT, new=world.DOCUMENT) == []
 
 
 def test_the_overview_counts_what_waits_and_what_is_not_known(maya: User) -> None:

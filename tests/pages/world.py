@@ -18,6 +18,7 @@ from runs.models import Evidence, ModelCall, Principal, Proposal, Run
 from runs.models.run import RunState
 from runs.money import Money
 from runs.services import principals
+from tests import published
 
 PASSWORD = "a-long-demo-word"
 TOOL = "billing.create_credit"
@@ -55,8 +56,13 @@ def principal(kind: str, key: str, label: str) -> Principal:
 
 
 def policy(*, number: int = 1, document: dict[str, Any] | None = None) -> PolicyVersion:
-    """The active version of the service credit policy."""
+    """The active version of the service credit policy; a further one is published by two people."""
     document = document or DOCUMENT
+    if number > 1:
+        note = "Raised after the quarterly review"
+        return published.publish(
+            slug="service-credits", name="Service credits", tools=[TOOL], document=document, note=note
+        )
     kept, _ = Policy.objects.get_or_create(slug="service-credits", defaults={"name": "Service credits"})
     PolicyTool.objects.get_or_create(tool=TOOL, defaults={"policy": kept})
     version, _ = PolicyVersion.objects.get_or_create(
@@ -65,7 +71,7 @@ def policy(*, number: int = 1, document: dict[str, Any] | None = None) -> Policy
         defaults={
             "rules": document,
             "digest": digest(document),
-            "note": "First version" if number == 1 else "Raised after the quarterly review",
+            "note": "First version",
             "published_by": principal("system", "system:agentops", "System"),
         },
     )

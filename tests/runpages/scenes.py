@@ -62,7 +62,7 @@ def asked(start: dt.datetime, **fields: Any) -> tuple[Teller, Any, Any]:
            identity=proposal.identity)  # fmt: skip
     t.later(0.2).move(S.AUTHORISING).later(0.1)
     rules = [{"id": "above-1000", "text": "credits above $1,000 need a support manager"}]
-    t.tell("policy.checked", tool=proposal.tool, effect="ask", policy="Service credits v7", rules=rules)
+    t.tell("policy.checked", tool=proposal.tool, effect="ask", policy="Service credits v1", rules=rules)
     request = w.ask(t.run, proposal, respond_by=w.NOW + dt.timedelta(minutes=53))
     t.tell("request.opened", request=str(request.pk), ask=request.ask, group="manager")
     t.move(S.AWAITING_APPROVAL, waits_for="an answer from manager", wake_at=None)

@@ -100,7 +100,7 @@ def version() -> PolicyVersion:
     policy, _ = Policy.objects.get_or_create(slug="service-credits", defaults={"name": "Service credits"})
     return PolicyVersion.objects.get_or_create(
         policy=policy,
-        number=7,
+        number=1,
         defaults={"rules": {"rules": []}, "digest": "0" * 64, "published_by": principals.system()},
     )[0]
 

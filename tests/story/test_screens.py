@@ -67,6 +67,7 @@ def scenes(product: Product) -> dict[str, str]:
         "case": f"/cases/{case.pk}/",
         "policies": "/policies/",
         "policy": "/policies/service-credits/",
+        "policy-versions": "/policies/service-credits/versions/",
         "overview": "/overview/",
         "sandbox": "/sandbox/",
     }

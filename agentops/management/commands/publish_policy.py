@@ -1,4 +1,7 @@
-"""`manage.py publish_policy <file.json>`: put a policy, or a new version of one, in force."""
+"""`manage.py publish_policy <file.json>`: put a policy's first version in force, when the product is set up.
+
+A further version takes two people, on the policy's page; this command refuses it.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +17,10 @@ FIELDS = {"slug": str, "name": str, "tools": list, "note": str, "document": dict
 
 
 class Command(BaseCommand):
-    help = "Publish a policy from a JSON file (see examples/policy.json); the same document again changes nothing"
+    help = (
+        "Publish a policy's first version from a JSON file (see examples/policy.json); the same document again changes"
+        " nothing, and a further version takes two people on the policy's page"
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path)

@@ -1,0 +1,204 @@
+"""Trying a policy: what a document would have said of the proposals there have been, beside what happened.
+
+Read-only, which the database holds; bounded by a number of proposals and by time. Each proposal is judged on the facts
+as they were when it was made and on the running totals as they stood then. Whether an action was done already, or the
+run was granted the tool, is no policy's question and is left out.
+"""
+
+import time
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from django.db import connection, transaction
+
+from agentops.workflows.registry import workflow
+from approvals.evaluation import TotalNeed, Verdict, evaluate
+from approvals.models import ApprovalRequest, Decision, Policy
+from reconciliation.models import Reservation
+from runs.models import Event, Evidence, Proposal
+
+MOST = 500
+CHUNK = 20
+COLUMNS = ("What happened", "In force now", "This draft")
+Effect = Literal["allow", "ask", "deny", "none"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """`effect` none: it was never judged. `group` and `quorum` are set where people are asked."""
+
+    effect: Effect
+    text: str = ""
+    group: str = ""
+    quorum: int = 0
+
+    def same_as(self, other: "Outcome") -> bool:
+        """Whether it leads to the same: the words of the reason do not count."""
+        return (self.effect, self.group, self.quorum) == (other.effect, other.group, other.quorum)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """One proposal: what happened, what the version in force says of it, and what the document would say."""
+
+    proposal: Proposal
+    request_id: uuid.UUID | None
+    happened: Outcome
+    in_force: Outcome
+    would: Outcome
+
+    @property
+    def changes(self) -> bool:
+        return not self.in_force.same_as(self.would)
+
+    def columns(self) -> tuple[tuple[str, Outcome], ...]:
+        return tuple(zip(COLUMNS, (self.happened, self.in_force, self.would), strict=True))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """`wanted` proposals were there to look at and `looked` were looked at, the newest first, before the time was up.
+    `unreadable` of them cannot be judged any more. `new_totals` are running totals that nothing was counted in."""
+
+    tried: list[Tried]
+    wanted: int
+    looked: int
+    unreadable: int
+    new_totals: list[str] = field(default_factory=list)
+
+    @property
+    def complete(self) -> bool:
+        return self.looked == self.wanted
+
+
+def try_document(*, policy: Policy, document: dict[str, Any], tools: Iterable[str], last: int, seconds: float) -> Trial:
+    """Judge the last proposals (at most `MOST`) of the tools by the document and by the version in force."""
+    until = time.monotonic() + seconds
+    active = policy.active.rules if policy.active else {}
+    tried: list[Tried] = []
+    looked = unreadable = 0
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        found = Proposal.objects.filter(tool__in=list(tools)).order_by("-created_at", "-pk")
+        ids = list(found.values_list("pk", flat=True)[: min(last, MOST)])
+        for start in range(0, len(ids), CHUNK):
+            if time.monotonic() >= until:
+                break
+            chunk = ids[start : start + CHUNK]
+            judged = list(_judged(chunk, active, document))
+            looked += len(chunk)
+            unreadable += len(chunk) - len(judged)
+            tried += judged
+    return Trial(
+        tried=tried, wanted=len(ids), looked=looked, unreadable=unreadable, new_totals=_new_totals(active, document)
+    )
+
+
+def _new_totals(active: dict[str, Any], document: dict[str, Any]) -> list[str]:
+    """Totals that count otherwise than those in force, by name: what was spent before is not in them."""
+    had = {(one["id"], tuple(one["key"])) for one in active.get("totals", [])}
+    return [one["text"] for one in document.get("totals", []) if (one["id"], tuple(one["key"])) not in had]
+
+
+def _judged(ids: list[uuid.UUID], active: dict[str, Any], document: dict[str, Any]) -> Iterator[Tried]:
+    proposals = list(Proposal.objects.filter(pk__in=ids).select_related("run").order_by("-created_at", "-pk"))
+    happened, requests = _happened(proposals)
+    facts = _facts(proposals)
+    said: list[tuple[Proposal, Verdict, Verdict]] = []
+    for one in proposals:
+        try:
+            entry = workflow(one.run.workflow, one.run.workflow_version)
+            variables = entry.variables(action=one.action(), facts=facts[one.pk])
+        except (LookupError, ValueError, TypeError, AttributeError):  # the workflow or its facts are of another time
+            continue
+        verdicts = (
+            evaluate(document=active, variables=variables),
+            evaluate(document=document, variables=variables),
+        )
+        said.append((one, *verdicts))
+    used = _Used(need.key for _, *verdicts in said for verdict in verdicts for need in verdict.totals)
+    for one, before, after in said:
+        yield Tried(
+            proposal=one,
+            request_id=requests.get(one.pk),
+            happened=happened.get(one.pk, Outcome(effect="none", text="It never came before the policy.")),
+            in_force=_outcome(before, one, used),
+            would=_outcome(after, one, used),
+        )
+
+
+def _outcome(verdict: Verdict, proposal: Proposal, used: "_Used") -> Outcome:
+    if verdict.effect == "deny":
+        return Outcome(effect="deny", text=verdict.text)
+    for need in verdict.totals:
+        if used.before(need, proposal) + need.amount_minor > need.limit_minor:
+            return Outcome(effect="deny", text=f"{need.label} would have been exceeded.")
+    text = "; ".join(rule["text"] for rule in verdict.rules)
+    if verdict.groups is None:
+        return Outcome(effect="allow", text=text)
+    return Outcome(effect="ask", text=text, group=verdict.groups.group, quorum=verdict.groups.quorum)
+
+
+class _Used:
+    """How much of running totals was used at a moment, from what operations hold or held of them."""
+
+    def __init__(self, keys: Iterable[str]) -> None:
+        self._held: dict[str, list[Reservation]] = {}
+        for held in Reservation.objects.filter(allowance_id__in=set(keys)).select_related("operation"):
+            self._held.setdefault(held.allowance_id, []).append(held)
+
+    def before(self, need: TotalNeed, proposal: Proposal) -> int:
+        """In minor units, just before the proposal was made and without its own operation."""
+        at = proposal.created_at
+        total = 0
+        for held in self._held.get(need.key, []):
+            operation = held.operation
+            given_back = held.state == Reservation.State.RELEASED and (
+                operation.settled_at is None or operation.settled_at <= at
+            )
+            if operation.created_at < at and operation.proposal_id != proposal.pk and not given_back:
+                total += held.amount_minor
+        return total
+
+
+def _facts(proposals: list[Proposal]) -> dict[uuid.UUID, dict[str, Evidence]]:
+    """For each proposal the newest reading of its run from before it was made, by kind of fact."""
+    by_run: dict[uuid.UUID, list[Evidence]] = {}
+    for piece in Evidence.objects.filter(run__in={one.run_id for one in proposals}):
+        by_run.setdefault(piece.run_id, []).append(piece)
+    found = {}
+    for one in proposals:
+        pieces = [piece for piece in by_run.get(one.run_id, []) if piece.retrieved_at <= one.created_at]
+        last = max((piece.reading for piece in pieces), default=one.reading)
+        rests_on = set(one.rests_on)
+        newest = {piece.kind: piece for piece in pieces if piece.reading == last}
+        found[one.pk] = newest | {piece.kind: piece for piece in pieces if str(piece.pk) in rests_on}
+    return found
+
+
+def _happened(proposals: list[Proposal]) -> tuple[dict[uuid.UUID, Outcome], dict[uuid.UUID, uuid.UUID]]:
+    """What became of each at the policy, and the request that people were asked, by proposal."""
+    found: dict[uuid.UUID, Outcome] = {}
+    requests: dict[uuid.UUID, uuid.UUID] = {}
+    streams = [f"run:{run}" for run in {one.run_id for one in proposals}]
+    wanted = {str(one.pk): one.pk for one in proposals}
+    for event in Event.objects.filter(stream__in=streams, kind="policy.checked").order_by("stream", "seq"):
+        key = wanted.get(str(event.data.get("proposal")))
+        if key is not None:
+            reason = str(event.data.get("reason") or "It was refused for another reason than the policy.")
+            found[key] = Outcome(effect="deny", text=reason)
+    for decision in Decision.objects.filter(proposal__in=proposals, kind=Decision.Kind.POLICY):
+        found[decision.proposal_id] = Outcome(effect="allow", text=_texts(decision.rules))
+    for asked in ApprovalRequest.objects.filter(proposal__in=proposals).order_by("created_at"):
+        requests[asked.proposal_id] = asked.pk
+        found[asked.proposal_id] = Outcome(
+            effect="ask", text=_texts(asked.rules), group=asked.group, quorum=asked.quorum
+        )
+    return found, requests
+
+
+def _texts(rules: list[dict[str, str]]) -> str:
+    return "; ".join(rule["text"] for rule in rules)

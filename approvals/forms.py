@@ -1,0 +1,275 @@
+"""The editor of a policy's draft: what was typed, as a form of rules or as the whole text, and the document it means.
+
+Nothing is judged here but whether it can be read: `rules.validate` names what is wrong, and what was typed stays.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from django import forms
+from django.contrib.auth.models import Group
+
+from approvals.rules import MAX_RULES, Problem
+from runs.money import Money, MoneyError, parse_amount
+
+MAX_TEXT = 300_000  # characters of the whole document
+EFFECTS = (("allow", "Automatic"), ("ask", "Asks people"), ("deny", "Refuses"))
+NEW_RULE = {"effect": "ask", "quorum": "1", "respond": "240", "valid": "60"}
+MAX_TOTALS = 20
+
+
+class RuleForm(forms.Form):
+    """The fields of one rule; all are text, and what they must be is said by the findings."""
+
+    id = forms.CharField(label="Name", help_text="Small letters, digits and hyphens", required=False, max_length=60)
+    effect = forms.ChoiceField(label="What it does", choices=EFFECTS, required=False)
+    text = forms.CharField(label="In words, as people read it", required=False, max_length=300)
+    when = forms.CharField(
+        label="When", required=False, widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "false"})
+    )
+    group = forms.ChoiceField(label="Group that is asked", required=False)
+    quorum = forms.CharField(label="People needed", required=False)
+    respond = forms.CharField(label="Minutes to answer", required=False)
+    valid = forms.CharField(label="Minutes usable", required=False)
+
+    def __init__(self, *args: Any, groups: Iterable[str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        had = str(self.initial.get("group") or "")
+        names = list(groups)
+        choices = [("", "Choose a group"), *((name, name) for name in names)]
+        if had and had not in names:
+            choices.append((had, f"{had} (there is no such group)"))
+        self.fields["group"].choices = choices  # type: ignore[attr-defined]  # a ChoiceField
+        for name in ("quorum", "respond", "valid"):
+            self.fields[name].widget.attrs["inputmode"] = "numeric"
+
+
+class TotalForm(forms.Form):
+    """The fields of one running total."""
+
+    id = forms.CharField(label="Name", required=False, max_length=60)
+    text = forms.CharField(label="In words", required=False, max_length=300)
+    key = forms.CharField(label="For each", help_text="Such as account, month, currency", required=False)
+    limits = forms.CharField(
+        label="Limits",
+        help_text="One currency a line, such as USD 20000.00",
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
+    )
+
+
+RULE_FIELDS = tuple(RuleForm.base_fields)
+TOTAL_FIELDS = tuple(TotalForm.base_fields)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Typed:
+    """What is in the editor. In the form `rules` and `totals` are texts by field; as text, `text` is all of it."""
+
+    mode: str  # form or text
+    revision: int
+    note: str
+    tools: list[str]
+    rules: list[dict[str, str]] = field(default_factory=list)
+    totals: list[dict[str, str]] = field(default_factory=list)
+    text: str = ""
+
+    def document(self) -> tuple[Any, list[Problem]]:
+        """The document that is meant, or what keeps it from being read."""
+        if self.mode == "text":
+            return _read_text(self.text)
+        problems: list[Problem] = []
+        totals = [_total(one, problems) for one in self.totals]
+        return {"rules": [_rule(one) for one in self.rules], "totals": totals}, problems
+
+    def rule_forms(self) -> list[RuleForm]:
+        groups = list(Group.objects.order_by("name").values_list("name", flat=True))
+        return [RuleForm(initial=one, prefix=f"rule-{at}", groups=groups) for at, one in enumerate(self.rules)]
+
+    def total_forms(self) -> list[TotalForm]:
+        return [TotalForm(initial=one, prefix=f"total-{at}") for at, one in enumerate(self.totals)]
+
+    def changed(self, *, op: str) -> "Typed":
+        """The same with a rule or total added, moved or removed: `add`, `add_total`, `up:2`, `down:2`, `remove:2`,
+        `remove_total:0`. Anything else changes nothing."""
+        name, _, number = op.partition(":")
+        at = int(number) if number.isascii() and number.isdigit() and len(number) < 4 else -1
+        rules, totals = list(self.rules), list(self.totals)
+        if name == "add" and len(rules) < MAX_RULES:
+            rules.append(dict(NEW_RULE))
+        elif name == "add_total" and len(totals) < MAX_TOTALS:
+            totals.append({})
+        elif name == "remove" and 0 <= at < len(rules):
+            del rules[at]
+        elif name == "remove_total" and 0 <= at < len(totals):
+            del totals[at]
+        elif name == "up" and 0 < at < len(rules):
+            rules[at - 1], rules[at] = rules[at], rules[at - 1]
+        elif name == "down" and 0 <= at < len(rules) - 1:
+            rules[at], rules[at + 1] = rules[at + 1], rules[at]
+        return replace(self, rules=rules, totals=totals)
+
+    def as_text(self) -> "Typed":
+        document, _ = self.document()
+        return replace(self, mode="text", text=self.text if document is None else written(document=document))
+
+    def as_form(self) -> "Typed":
+        """The form of what the text says; the text itself where a form would lose some of it."""
+        document, problems = self.document()
+        shown = None if problems else from_document(document=document, like=self)
+        return self if shown is None else shown
+
+
+def typed_from_post(*, data: Mapping[str, Any], tools: list[str]) -> Typed:
+    """Read a posted editor; `tools` are the ones ticked."""
+    number = str(data.get("revision", ""))
+    return Typed(
+        mode="text" if data.get("mode") == "text" else "form",
+        revision=int(number) if number.isascii() and number.isdigit() and len(number) < 9 else 0,
+        note=_lines(data.get("note")),
+        tools=tools,
+        rules=_rows(data, "rule", RULE_FIELDS, MAX_RULES),
+        totals=_rows(data, "total", TOTAL_FIELDS, MAX_TOTALS),
+        text=_lines(data.get("document"))[: MAX_TEXT + 1],
+    )
+
+
+def from_document(*, document: Any, like: Typed) -> Typed | None:
+    """The form that shows the document, or None where it has what the form has no field for."""
+    try:
+        shown = replace(
+            like,
+            mode="form",
+            rules=[_rule_row(one) for one in document["rules"]],
+            totals=[_total_row(one) for one in document.get("totals", [])],
+        )
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+    again, problems = shown.document()
+    plain = {"rules": document["rules"], "totals": document.get("totals", [])}
+    extra = set(document) - {"rules", "totals", "policy"}
+    return None if problems or extra or again != plain or len(shown.rules) > MAX_RULES else shown
+
+
+def written(*, document: Mapping[str, Any]) -> str:
+    """The document as text to edit, its fields in the order of `approvals.rules`; the policy's own name is left out."""
+    plain = {key: value for key, value in document.items() if key != "policy"}
+    return json.dumps(_in_order(plain), indent=2, ensure_ascii=False)
+
+
+# the database keeps the names of an object in an order of its own
+_ORDER = ["rules", "totals", "id", "effect", "text", "when", "ask", "group", "quorum", "respond_within_minutes"]
+_ORDER += ["valid_for_minutes", "key", "amount", "limits"]
+
+
+def _in_order(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_in_order(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    known = [name for name in _ORDER if name in value]
+    return {name: _in_order(value[name]) for name in [*known, *sorted(set(value) - set(known))]}
+
+
+def _lines(value: Any) -> str:
+    return str(value or "").replace("\r\n", "\n")
+
+
+def _rows(data: Mapping[str, Any], kind: str, names: tuple[str, ...], most: int) -> list[dict[str, str]]:
+    rows = []
+    for at in range(most):
+        if f"{kind}-{at}-id" not in data:
+            break
+        rows.append({name: _lines(data.get(f"{kind}-{at}-{name}")) for name in names})
+    return rows
+
+
+def _number(text: str) -> int | str:
+    """A whole number, or the text as it is, which the findings will name."""
+    plain = text.strip()
+    return int(plain) if plain.isascii() and plain.isdigit() and len(plain) < 10 else text
+
+
+def _rule(row: Mapping[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = {name: row.get(name, "") for name in ("id", "effect", "text", "when")}
+    if found["effect"] == "ask":
+        found["ask"] = {
+            "group": row.get("group", ""),
+            "quorum": _number(row.get("quorum", "")),
+            "respond_within_minutes": _number(row.get("respond", "")),
+            "valid_for_minutes": _number(row.get("valid", "")),
+        }
+    return found
+
+
+def _rule_row(rule: Mapping[str, Any]) -> dict[str, str]:
+    ask = rule.get("ask") or {}
+    return {
+        **{name: _text(rule[name]) for name in ("id", "effect", "text", "when")},
+        "group": _text(ask.get("group", "")),
+        "quorum": str(ask.get("quorum", NEW_RULE["quorum"])),
+        "respond": str(ask.get("respond_within_minutes", NEW_RULE["respond"])),
+        "valid": str(ask.get("valid_for_minutes", NEW_RULE["valid"])),
+    }
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("not a text")
+    return value
+
+
+def _total(row: Mapping[str, str], problems: list[Problem]) -> dict[str, Any]:
+    name = row.get("id", "")
+    limits: dict[str, str] = {}
+    for line in row.get("limits", "").splitlines():
+        if not line.strip():
+            continue
+        code, _, amount = line.strip().partition(" ")
+        try:
+            money = parse_amount(text=amount.strip(), currency=code)
+        except MoneyError as error:
+            remedy = f"has the line {line.strip()[:60]!r}, which {error}; write a currency and an amount, USD 20000.00"
+            problems.append(Problem(where=name[:60] or "a total", field="limits", remedy=remedy))
+            continue
+        if money.currency in limits:
+            problems.append(Problem(where=name[:60], field="limits", remedy=f"names {money.currency} twice"))
+        limits[money.currency] = str(money.minor)
+    key = [part.strip() for part in row.get("key", "").split(",") if part.strip()]
+    return {"id": name, "text": row.get("text", ""), "key": key, "amount": "amount_minor", "limits": limits}
+
+
+def _total_row(total: Mapping[str, Any]) -> dict[str, str]:
+    lines = [f"{code} {Money(int(minor), code).plain()}" for code, minor in total["limits"].items()]
+    return {
+        "id": _text(total["id"]),
+        "text": _text(total["text"]),
+        "key": ", ".join(total["key"]),
+        "limits": "\n".join(lines),
+    }
+
+
+def _read_text(text: str) -> tuple[Any, list[Problem]]:
+    if len(text) > MAX_TEXT:
+        remedy = f"is longer than {MAX_TEXT} characters; shorten it"
+        return None, [Problem(where="policy", field="document", remedy=remedy)]
+    try:
+        found = json.loads(text, object_pairs_hook=_once)
+    except (ValueError, RecursionError) as error:
+        remedy = f"is not JSON that can be read ({str(error)[:200]}); mend it there"
+        return None, [Problem(where="policy", field="document", remedy=remedy)]
+    if not isinstance(found, dict):
+        return None, [Problem(where="policy", field="document", remedy="is not an object with rules and totals")]
+    return found, []
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose names are each given once: of two, a reader and the machine might see different ones."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"{name[:60]!r} is given twice in one object")
+        found[name] = value
+    return found
