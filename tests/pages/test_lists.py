@@ -116,7 +116,8 @@ def test_the_inbox_asks_a_fixed_number_of_questions(maya: User) -> None:
             connection,
         ) as found:
             assert browser.get("/approvals/").status_code == 200
-        return len(found)
+        # how often the clock is looked at hangs on the machine's speed
+        return len([one for one in found.captured_queries if not one["sql"].startswith("SELECT clock_timestamp()")])
 
     world.ask()
     few = queries()
