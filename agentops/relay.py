@@ -14,7 +14,7 @@ from kombu.exceptions import OperationalError
 
 from agentops.events import process_events
 from agentops.tasks import advance
-from reconciliation.services import processes
+from reconciliation.services import holds, processes
 from runs.nudging import RELAY_CHANNEL
 
 log = logging.getLogger(__name__)
@@ -41,6 +41,7 @@ class Relay:
         """Everything that is due now; returns how many hints were sent."""
         if time.monotonic() - self.housekept > HOUSEKEEPING_SECONDS:
             processes.record_ended()
+            holds.wake_waiting()
             self.housekept = time.monotonic()
         with connection.cursor() as cursor:
             cursor.execute(_DUE, [BATCH])
