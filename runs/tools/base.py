@@ -40,7 +40,8 @@ class Rate:
 
     def __str__(self) -> str:
         seconds = self.per.total_seconds()
-        return f"{self.calls} calls per {'second' if seconds == 1 else f'{seconds:g} s'}"
+        calls = "1 call" if self.calls == 1 else f"{self.calls} calls"
+        return f"{calls} per {'second' if seconds == 1 else f'{seconds:g} s'}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
