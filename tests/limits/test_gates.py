@@ -1,6 +1,7 @@
 """The rows that all workers share, asked by many at once: circuits, trials, asked-for pauses, places in a line."""
 
 import datetime as dt
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -227,7 +228,7 @@ def test_many_at_once_get_as_many_places_as_the_rate_has(db: str) -> None:
     waits = [one for one in answers if isinstance(one, gates.Wait)]
     assert len(waits) == 8 and {one.code for one in waits} == {"rate"}
     places = sorted(one.until for one in waits)
-    apart = [(after - before).total_seconds() for before, after in zip(places, places[1:], strict=False)]
+    apart = [(after - before).total_seconds() for before, after in itertools.pairwise(places)]
     assert apart == pytest.approx([10.0] * 7)
     assert "10 calls per 100 s" in waits[0].waits_for
 

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from runs.retry import MAX_RETRY_AFTER, backoff, retry_after
 
 NOW = dt.datetime(2026, 3, 4, 5, 6, 7, tzinfo=dt.UTC)
-MOMENTS = st.datetimes(min_value=dt.datetime(1970, 1, 2), max_value=dt.datetime(9000, 1, 1), timezones=st.just(dt.UTC))
+EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+MOMENTS = st.integers(0, 200_000_000_000).map(lambda seconds: EPOCH + dt.timedelta(seconds=seconds))  # to the year 8307
+ALMOST_A_DATE = r"[A-Z][a-z]{2}, [0-9]{1,2} [A-Z][a-z]{2} [0-9]{1,9} [0-9]{1,9}:[0-9]{1,3}:[0-9]{1,3} [-+]?\w{1,9}"
 
 
 @given(st.integers(min_value=0, max_value=10**30), st.sampled_from(["", " ", "\t"]))
@@ -23,7 +25,7 @@ def test_seconds_are_seconds_and_an_hour_at_most(seconds: int, around: str) -> N
 @given(MOMENTS)
 def test_a_date_is_a_pause_from_now_never_below_nothing_and_an_hour_at_most(at: dt.datetime) -> None:
     found = retry_after(header=format_datetime(at, usegmt=True), now=NOW)
-    assert found == max(dt.timedelta(0), min(at.replace(microsecond=0) - NOW, MAX_RETRY_AFTER))
+    assert found == max(dt.timedelta(0), min(at - NOW, MAX_RETRY_AFTER))
 
 
 @given(st.text(max_size=200))
@@ -32,9 +34,7 @@ def test_whatever_comes_is_a_sane_pause_or_not_understood(header: str) -> None:
     assert found is None or dt.timedelta(0) <= found <= MAX_RETRY_AFTER
 
 
-@given(
-    st.from_regex(r"[A-Z][a-z]{2}, [0-9]{1,2} [A-Z][a-z]{2} [0-9]{1,9} [0-9]{1,9}:[0-9]{1,3}:[0-9]{1,3} [-+]?\w{1,9}")
-)
+@given(st.from_regex(ALMOST_A_DATE))
 def test_what_looks_like_a_date_does_not_break_it(header: str) -> None:
     found = retry_after(header=header, now=NOW)
     assert found is None or dt.timedelta(0) <= found <= MAX_RETRY_AFTER
