@@ -109,8 +109,11 @@ ON CONFLICT (name) DO UPDATE SET last_failure = %(detail)s, last_failure_at = cl
                    * (0.5 + random() / 2))) END,
    trial_until = NULL
 """
+# those that waited for an open circuit have their times; who comes now need not stand behind them
 _ANSWERED = """
-UPDATE reconciliation_dependency SET failures = 0, open_since = NULL, ask_at = NULL, trial_until = NULL WHERE name = %s
+UPDATE reconciliation_dependency SET failures = 0, open_since = NULL, ask_at = NULL, trial_until = NULL,
+   line_at = CASE WHEN open_since IS NULL THEN line_at END
+ WHERE name = %s
 """
 _LIMITED = """
 INSERT INTO reconciliation_dependency AS d (name, not_before) VALUES (%(name)s, clock_timestamp() + %(pause)s)

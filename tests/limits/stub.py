@@ -238,7 +238,7 @@ class CountWorkflow:
 def install(url: str) -> None:
     """Into this process's registries, with the stub at `url`."""
     settings.STUB_URL, settings.STUB_KEY = url, "known"
-    registry.SYSTEMS[SYSTEM] = registry._System("STUB_URL", "STUB_KEY")
+    registry.SYSTEMS[SYSTEM] = registry._System("STUB_URL", "STUB_KEY", "Stub")
     registry.TOOLS[TOOL] = Count
     WORKFLOWS[WORKFLOW] = {"1": CountWorkflow()}
 
