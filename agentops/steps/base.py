@@ -36,10 +36,11 @@ class Next(Enum):
 
 @dataclass(slots=True)
 class InHand:
-    """Rows that never change, read or written under this claim: whoever holds the run need not read them twice."""
+    """What was read or written under this claim and need not be read twice, above all rows that never change."""
 
     proposal: Proposal | None = None
     facts: dict[str, Evidence] = field(default_factory=dict)
+    quiet: bool = False  # all was well with the tool when the facts for its call were read
 
 
 @dataclass(frozen=True, slots=True)

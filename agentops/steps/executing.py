@@ -86,6 +86,7 @@ def attempt(step: Step, proposal: Proposal, connector: Tool, *, resend: Resend) 
             variables=step.workflow.variables(action=proposal.action(), facts=facts),
             # our own unknown effect may be among the facts by now; the lookup by identity is what speaks about it
             objection=step.workflow.objection(action=proposal.action(), facts=facts) if resend == Resend.NO else "",
+            quiet=step.hand.quiet,
         ),
         sender=processes.current(),
         actor=step.actor,

@@ -31,7 +31,7 @@ def read_facts(step: Step, *, resume_to: RunState, tool: str = "") -> dict[str, 
     go = gates.may_read(systems=systems, tool=tool)
     if isinstance(go, gates.Wait):
         return wait_for_gate(step, go, resume_to=resume_to)
-    asked_at = go.now
+    asked_at, step.hand.quiet = go.now, go.quiet
     try:
         readings = step.workflow.gather(data=step.run.input)
         gates.heard_reading(systems=systems, go=go, problem=None)

@@ -38,13 +38,14 @@ RESOURCE_RETRY = dt.timedelta(seconds=60)  # the relay wakes who waits for a res
 class Facts:
     """What was read for this attempt, stored with it: the binding as it is now, when it was read, the policy's
     variables, and what the workflow itself now objects to (facts that nothing is bound to, such as a credit somebody
-    gave meanwhile)."""
+    gave meanwhile). `quiet`: all was well with the tool then."""
 
     binding_digest: str
     read_at: dt.datetime
     fresh_for: dt.timedelta
     variables: dict[str, Any]
     objection: str = ""
+    quiet: bool = False
     evidence: tuple[Evidence, ...] = ()
 
 
@@ -116,7 +117,9 @@ def open_attempt(
         else:
             made = found or _spend(run=run, proposal=proposal, contract=contract, by=good, actor=actor)
         if isinstance(made, Operation):
-            return _open(run=run, operation=made, contract=contract, sender=sender, actor=actor, resend=resend)
+            return _open(
+                run=run, operation=made, contract=contract, sender=sender, actor=actor, resend=resend, quiet=facts.quiet
+            )  # fmt: skip
         _give_up(run=run, operation=found, authority=authority, void=made, actor=actor)
         return made
 
@@ -241,14 +244,15 @@ def _over_limit(*, verdict: Verdict) -> Void | None:
 
 
 def _open(
-    *, run: Run, operation: Operation, contract: Contract, sender: WorkerProcess, actor: Principal, resend: Resend
-) -> Opened | Held:
+    *, run: Run, operation: Operation, contract: Contract, sender: WorkerProcess, actor: Principal, resend: Resend,
+    quiet: bool,
+) -> Opened | Held:  # fmt: skip
     """Open the next attempt of a locked, authorised (or, under the resend rule, unknown) operation."""
     if operation.state == OperationState.UNKNOWN and not _may_resend(operation, contract, resend):
         return Held(code="unknown", detail="the outcome is not known; it is asked, not sent")
     if operation.state not in (OperationState.AUTHORISED, OperationState.UNKNOWN):
         return Held(code="not_open", detail=f"the operation is {operation.state}")
-    gate = _gate(operation=operation, contract=contract)
+    gate = _gate(operation=operation, contract=contract, quiet=quiet)
     if isinstance(gate, Held):
         return gate
     now = gate.now
@@ -288,7 +292,7 @@ def _open(
     return Opened(attempt=attempt, operation=operation, troubled=bool(gate.troubled))
 
 
-def _gate(*, operation: Operation, contract: Contract) -> gates.Go | Held:
+def _gate(*, operation: Operation, contract: Contract, quiet: bool) -> gates.Go | Held:
     """What is shared with other runs, after everything of the run's own: the resources it touches, then the tool."""
     if operation.next_attempt_at is not None and operation.turn_at is None and operation.next_attempt_at > clock.now():
         return Held(code="backoff", detail="it is too early for the next attempt")
@@ -298,7 +302,9 @@ def _gate(*, operation: Operation, contract: Contract) -> gates.Go | Held:
             until = clock.now() + RESOURCE_RETRY
             return Held(code="resource_busy", detail=busy.waits_for, until=until, waits_on=busy.waits_on)
     seconds = (START_WITHIN + contract.call_limit).total_seconds()
-    gate = gates.may_send(tool=contract.name, rate=contract.rate, turn=operation.turn_at, seconds=seconds)
+    gate = gates.may_send(
+        tool=contract.name, rate=contract.rate, turn=operation.turn_at, seconds=seconds, quiet=quiet
+    )  # fmt: skip
     if isinstance(gate, gates.Go):
         return gate
     if operation.state == OperationState.AUTHORISED:

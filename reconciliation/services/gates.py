@@ -8,6 +8,7 @@ themselves; a dependency's row is the last that a transaction locks.
 """
 
 import datetime as dt
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ from django.db import connection
 
 from reconciliation.circuit import Word, asked_to_wait, of_call, of_error
 from reconciliation.classification import Result
-from runs import retry
+from runs import clock, retry
 from runs.tools.base import Rate, Unreachable
 
 OPENS_AFTER = 5  # failures of the system in a row
@@ -39,6 +40,11 @@ class State:
     not_before: dt.datetime | None
     line_at: dt.datetime | None
 
+    @property
+    def is_quiet(self) -> bool:
+        """Nothing to look at, and nothing to tell: it answers, and nobody waits for it."""
+        return not (self.failures or self.is_open or self.is_later(self.not_before) or self.is_later(self.line_at))
+
     def is_later(self, at: dt.datetime | None) -> bool:
         return at is not None and at > self.now
 
@@ -53,10 +59,12 @@ class State:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Go:
-    """It may be called. `now` was read for this; `troubled` are those whose good answer is worth telling."""
+    """It may be called. `now` was read for this; `troubled` are those whose good answer is worth telling; `quiet`
+    says that the tool that was asked about as well need not be looked at again before its call."""
 
     now: dt.datetime
     troubled: frozenset[str] = frozenset()
+    quiet: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,9 +140,11 @@ def _row(sql: str, given: Any) -> tuple[Any, ...] | None:
 
 def look(*, names: Sequence[str]) -> tuple[dt.datetime, dict[str, State]]:
     """The database's time, and the rows there are; it costs no more than asking the time alone."""
+    began = time.monotonic()
     with connection.cursor() as cursor:
         cursor.execute(_LOOK, [list(names)])
         rows = cursor.fetchall()
+    clock.keep(at=rows[0][0], began=began)
     columns = ("now", "name", "failures", "open_since", "ask_at", "trial_until", "not_before", "line_at")
     found = [State(**dict(zip(columns, row, strict=True))) for row in rows if row[1] is not None]
     return rows[0][0], {one.name: one for one in found}
@@ -155,14 +165,20 @@ def may_read(*, systems: Sequence[str], tool: str = "") -> Go | Wait:
             end_trials(names=tried)
             return _wait(states[name], rate=None)
         tried.append(name)
-    return Go(now=now, troubled=frozenset(name for name, one in states.items() if one.failures and name != tool))
+    troubled = frozenset(name for name, one in states.items() if one.failures and name != tool)
+    return Go(now=now, troubled=troubled, quiet=tool not in states or states[tool].is_quiet)
 
 
-def may_send(*, tool: str, rate: Rate | None, turn: dt.datetime | None, seconds: float) -> Go | Wait:
-    """May this tool be called now, within `seconds`? `turn` is the place in the line that an earlier answer gave.
+def may_send(
+    *, tool: str, rate: Rate | None, turn: dt.datetime | None, seconds: float, quiet: bool = False
+) -> Go | Wait:
+    """May this tool be called now, within `seconds`? `turn` is the place in the line that an earlier answer gave;
+    `quiet`: all was well with the tool when its facts were read, a moment ago.
 
     The last thing before the call's row: it takes the rate's next place, and an open circuit's one trial.
     """
+    if quiet and rate is None:
+        return Go(now=clock.now())
     if rate is not None:
         given = {"name": tool, "turn": turn, "spacing": rate.spacing, "slack": _slack(rate)}
         if (row := _row(_TAKE, given)) is not None:
