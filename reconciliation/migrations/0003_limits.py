@@ -82,11 +82,18 @@ class Migration(migrations.Migration):
                 ),
             ],
         ),
-        # whoever settles an operation, or takes it back unsent, lets go of what it held: nobody can forget it
+        # whoever settles an operation, or takes it back unsent, lets go of what it held: nobody can forget it, and
+        # nobody can do it while the operation is in flight, for the application's role deletes nothing itself
         migrations.RunSQL(
             [
-                "CREATE FUNCTION reconciliation_let_go() RETURNS trigger LANGUAGE plpgsql AS $fn$ BEGIN"
+                "CREATE FUNCTION reconciliation_let_go() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER"
+                " SET search_path = public AS $fn$ BEGIN"
                 " DELETE FROM reconciliation_resourcehold WHERE operation_id = NEW.id; RETURN NULL; END $fn$",
+                "CREATE FUNCTION reconciliation_give_back(unsent uuid) RETURNS void LANGUAGE sql SECURITY DEFINER"
+                " SET search_path = public AS $fn$"
+                " DELETE FROM reconciliation_resourcehold h WHERE h.operation_id = unsent AND NOT EXISTS ("
+                "  SELECT FROM reconciliation_operation o WHERE o.id = unsent"
+                "   AND o.state IN ('sending', 'unknown', 'accepted')) $fn$",
                 "CREATE TRIGGER reconciliation_let_go AFTER UPDATE OF state ON reconciliation_operation FOR EACH ROW"
                 " WHEN (OLD.state IN ('sending', 'unknown', 'accepted')"
                 "   AND NEW.state NOT IN ('sending', 'unknown', 'accepted'))"
@@ -95,7 +102,7 @@ class Migration(migrations.Migration):
             migrations.RunSQL.noop,
         ),
         db.grant_also("reconciliation_operation", columns="turn_at"),
-        db.grant("reconciliation_resourcehold", rights="SELECT, INSERT, DELETE"),
+        db.grant("reconciliation_resourcehold", rights="SELECT, INSERT"),
         db.grant(
             "reconciliation_dependency",
             rights="SELECT, INSERT, UPDATE (failures, last_failure, last_failure_at, open_since, ask_at, trial_until,"

@@ -56,8 +56,10 @@ def take(*, operation: Operation, names: Sequence[str]) -> Busy | None:
 
 
 def let_go(*, operation: Operation) -> None:
-    """Give back what was taken for an operation that is not sent after all; in the caller's transaction."""
-    ResourceHold.objects.filter(operation=operation).delete()
+    """Give back what was taken for an operation that is not sent after all; in the caller's transaction. The database
+    lets none in flight let go."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT reconciliation_give_back(%s)", [operation.pk])
 
 
 # of each resource that nobody holds, whoever has waited longest

@@ -20,7 +20,8 @@ from tests.desk.conftest import Desk
 from tests.engine.conftest import World
 
 LOCK = re.compile(r'\bFROM "?(\w+)"?.*\bFOR (?:NO KEY )?(?:UPDATE|SHARE)', re.DOTALL)
-SHARED_BY_NAME = re.compile(r"^\s*(?:INSERT INTO|UPDATE) (reconciliation_resourcehold|reconciliation_dependency)\b")
+# statements of our own that lock what they write: a lease held, a named resource, a tool's row
+WRITTEN = re.compile(r"^\s*(?:INSERT INTO|UPDATE) (runs_run|reconciliation_resourcehold|reconciliation_dependency)\b")
 BEGINS = ("BEGIN", "COMMIT", "ROLLBACK")
 # what runs share, in the order in which it is locked; a run's own rows are safe under its row
 SHARED = [
@@ -40,9 +41,10 @@ class Seen:
     transactions: list[list[tuple[str, Any]]] = field(default_factory=list)
 
     def __call__(self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
-        found = LOCK.search(sql) or (SHARED_BY_NAME.search(sql) if connection.in_atomic_block else None)
+        found = LOCK.search(sql) or (WRITTEN.search(sql) if connection.in_atomic_block else None)
         if found is not None and "SKIP LOCKED" not in sql:
-            self.transactions[-1].append((found.group(1), params))
+            asked = (params["run"],) if isinstance(params, dict) and "run" in params else params
+            self.transactions[-1].append((found.group(1), asked))
         return execute(sql, params, many, context)
 
 

@@ -60,6 +60,8 @@ def test_what_a_killed_worker_held_is_held_until_its_outcome_is_known(
     assert second.waits_on == f"resource:{name}" and second.lease_until is None
     assert world.credit(second).state == "authorised" and credits_sent(second) == []
     assert holds.wake_waiting() == 0 and held() == [name]  # the operation is still in flight, worker or not
+    holds.let_go(operation=world.credit(first))
+    assert held() == [name]  # and the database lets nobody take it away
 
     world.fault("lookup_error", "billing.credit_notes.list")
     with pytest.MonkeyPatch.context() as patch:
