@@ -47,8 +47,8 @@ class Relay:
         """Everything that is due now; returns how many hints were sent."""
         if time.monotonic() - self.housekept > HOUSEKEEPING_SECONDS:
             processes.record_ended()
-            holds.wake_waiting()
             self.housekept = time.monotonic()
+        holds.wake_waiting()
         with connection.cursor() as cursor:
             cursor.execute(_DUE, [BATCH])
             due = [(row[0], row[1]) for row in cursor.fetchall()]
