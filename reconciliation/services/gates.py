@@ -78,8 +78,7 @@ class Wait:
     waits_on: str
 
 
-_LOOK = """
-SELECT clock_timestamp(), d.name, d.failures, d.open_since, d.ask_at, d.trial_until, d.not_before, d.line_at
+_LOOK = """SELECT clock_timestamp(), d.name, d.failures, d.open_since, d.ask_at, d.trial_until, d.not_before, d.line_at
   FROM (VALUES (1)) AS one LEFT JOIN reconciliation_dependency d ON d.name = ANY(%s) ORDER BY d.name
 """
 _TRY = """

@@ -65,7 +65,8 @@ def let_go(*, operation: Operation) -> None:
 # of each resource that nobody holds, whoever has waited longest
 _FREE = """
 SELECT DISTINCT ON (waits_on) id FROM runs_run r
- WHERE waits_on LIKE 'resource:%' AND finished_at IS NULL AND wake_at > clock_timestamp() AND lease_until IS NULL
+ WHERE waits_on <> '' AND starts_with(waits_on, 'resource:') AND finished_at IS NULL AND lease_until IS NULL
+   AND wake_at > clock_timestamp()
    AND NOT EXISTS (SELECT FROM reconciliation_resourcehold h WHERE 'resource:' || h.name = r.waits_on)
  ORDER BY waits_on, state_since
 """
