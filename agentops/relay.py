@@ -14,7 +14,7 @@ from kombu.exceptions import OperationalError
 
 from agentops.events import process_events
 from agentops.tasks import advance
-from reconciliation.services import processes
+from reconciliation.services import holds, processes
 from runs.nudging import RELAY_CHANNEL
 
 log = logging.getLogger(__name__)
@@ -31,6 +31,12 @@ SELECT id, lease_token FROM runs_run WHERE finished_at IS NULL AND wake_at <= cl
 """
 
 
+_NEXT = """
+SELECT extract(epoch FROM min(wake_at) - clock_timestamp()) FROM runs_run
+ WHERE finished_at IS NULL AND wake_at > clock_timestamp()
+"""
+
+
 class Relay:
     def __init__(self) -> None:
         self.hinted: dict[tuple[uuid.UUID, int], float] = {}  # by run and claim: each claim earns a new hint
@@ -42,6 +48,7 @@ class Relay:
         if time.monotonic() - self.housekept > HOUSEKEEPING_SECONDS:
             processes.record_ended()
             self.housekept = time.monotonic()
+        holds.wake_waiting()
         with connection.cursor() as cursor:
             cursor.execute(_DUE, [BATCH])
             due = [(row[0], row[1]) for row in cursor.fetchall()]
@@ -54,6 +61,13 @@ class Relay:
                 sent += 1
         process_events(limit=BATCH)
         return sent
+
+    def pause(self) -> float:
+        """Seconds until the next run is due, at most until the next look: a place in a line is kept to the moment."""
+        with connection.cursor() as cursor:
+            cursor.execute(_NEXT)
+            row = cursor.fetchone()
+        return POLL_SECONDS if row is None or row[0] is None else min(max(float(row[0]), 0.02), POLL_SECONDS)
 
     def _hint(self, run_id: uuid.UUID) -> bool:
         """Tell the broker; False when it could not be told, which is only a delay."""
@@ -107,5 +121,5 @@ def _serve(relay: Relay, session: psycopg.Connection, stop: "list[bool]") -> Non
     log.info("relay at work")
     while not stop:
         relay.run_once()
-        for _ in session.notifies(timeout=POLL_SECONDS, stop_after=1):
+        for _ in session.notifies(timeout=relay.pause(), stop_after=1):
             pass

@@ -30,6 +30,12 @@ def grant(*tables: str, rights: str) -> migrations.RunSQL:
     return migrations.RunSQL(_if_role(statements + sequences), migrations.RunSQL.noop)
 
 
+def grant_also(table: str, *, columns: str) -> migrations.RunSQL:
+    """Let the application's role change these new columns too, beside what it may already do."""
+    sql = f"EXECUTE 'GRANT UPDATE ({columns}) ON {table} TO {_role()}';"
+    return migrations.RunSQL(_if_role(sql), migrations.RunSQL.noop)
+
+
 def grant_framework() -> migrations.RunSQL:
     """Everything but TRUNCATE on the tables of Django and allauth; reading only on the list of migrations."""
     sql = f"""

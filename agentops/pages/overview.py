@@ -8,6 +8,7 @@ from django.db.models import Count, F, Max, Min, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from agentops.pages import dependencies
 from approvals.models import ApprovalRequest
 from approvals.models.request import RequestState
 from reconciliation.models import Attempt, Case, Operation, WorkerProcess
@@ -107,6 +108,7 @@ def overview(request: HttpRequest) -> HttpResponse:
             {"title": "Waits for people", "figures": _people() + _truth()},
             {"title": "Work", "figures": _work(now)},
         ],
+        "dependencies": dependencies.lines(now=now),
         "recent": list(recent),
     }
     return render(request, "agentops/overview.html", context)
