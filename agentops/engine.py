@@ -13,7 +13,7 @@ from django.db import transaction
 
 from agentops import hints
 from agentops.reasons import Reason
-from agentops.steps import authorising, cancelling, deciding, executing, gathering, settling
+from agentops.steps import authorising, cancelling, deciding, executing, gathering, settling, waiting
 from agentops.steps.base import InHand, Next, Step, hand_over, park
 from agentops.workflows.registry import UnknownWorkflow, workflow
 from reconciliation.case_opening import open_case
@@ -39,7 +39,7 @@ STEPS: dict[RunState, Callable[[Step], Next]] = {
     RunState.AWAITING_APPROVAL: authorising.await_approval,
     RunState.EXECUTING: executing.carry_out,
     RunState.OUTCOME_UNKNOWN: settling.settle_step,
-    RunState.WAITING: gathering.resume,
+    RunState.WAITING: waiting.resume,
 }
 
 
@@ -77,23 +77,29 @@ def _step(lease: leases.Lease, hand: InHand) -> Next:
     if run.claims_in_row > MAX_CLAIMS:
         reason = f"{run.claims_in_row - 1} workers failed on it in a row"
         return _give_up(lease, code=Reason.KEEPS_FAILING, reason=reason)
-    try:
-        found = workflow(run.workflow, run.workflow_version)
-    except UnknownWorkflow as problem:
-        return _give_up(lease, code=Reason.UNKNOWN_WORKFLOW, reason=str(problem))
-    step = Step(lease=lease, run=run, workflow=found, actor=actor, hand=hand)
-    if run.cancel_requested_at is not None and not cancelling.in_flight(step):
-        return cancelling.cancel(step)
-    if run.paused_at is not None and not cancelling.in_flight(step) and not authorising.is_overdue(run):
+    if run.cancel_requested_at is not None and not cancelling.in_flight(run):
+        return cancelling.cancel(lease, system=actor)
+    if run.paused_at is not None and not cancelling.in_flight(run) and not authorising.is_overdue(run):
         return _park_paused(lease)
     if run.state == RunState.NEEDS_PERSON:
         return _park_for_person(lease)
-    return STEPS[run.as_state()](step)
+    try:
+        found = workflow(run.workflow, run.workflow_version)
+    except UnknownWorkflow as problem:
+        return _leave_to_others(lease, run, why=str(problem))
+    return STEPS[run.as_state()](Step(lease=lease, run=run, workflow=found, actor=actor, hand=hand))
 
 
 def _give_up(lease: leases.Lease, *, code: Reason, reason: str) -> Next:
     """The machine cannot go on: a person has the run, or an admin the operation that is not settled."""
     return _open_case(lease, reason) or _hand_over(lease, code=code, reason=reason)
+
+
+def _leave_to_others(lease: leases.Lease, run: Run, *, why: str) -> Next:
+    """Another worker may know the run's version, now or after a release; what was sent is an admin's after a while."""
+    if clock.now() - run.state_since > SLOWLY and (told := _open_case(lease, why)):
+        return told
+    return waiting.for_a_worker(lease, why=why)
 
 
 def _hand_over(lease: leases.Lease, *, code: Reason, reason: str) -> Next:

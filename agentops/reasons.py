@@ -19,7 +19,7 @@ class Reason(StrEnum):
     RECORDED_TWICE = "recorded_twice"
     SETTLED_ABSENT = "settled_absent"
     KEEPS_FAILING = "keeps_failing"
-    UNKNOWN_WORKFLOW = "unknown_workflow"
+    CANNOT_WAIT = "cannot_wait"
     # a decision that no longer counts, and that reading the facts again would not mend
     NO_DECISION = "no_decision"
     REJECTED = "rejected"
@@ -45,7 +45,7 @@ WORDS: dict[Reason, str] = {
     Reason.RECORDED_TWICE: "It was recorded twice",
     Reason.SETTLED_ABSENT: "An admin settled that it did not happen",
     Reason.KEEPS_FAILING: "The work kept breaking off",
-    Reason.UNKNOWN_WORKFLOW: "Its workflow is not known here",
+    Reason.CANNOT_WAIT: "It cannot wait for what it asked for",
     Reason.NO_DECISION: "Nobody has allowed it",
     Reason.REJECTED: "It was rejected",
     Reason.NOT_GRANTED: "It was not granted this tool",

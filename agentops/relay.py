@@ -16,6 +16,7 @@ from agentops.events import process_events
 from agentops.tasks import advance
 from reconciliation.services import holds, processes
 from runs.nudging import RELAY_CHANNEL
+from runs.services.waits import wake_for_ended_runs
 
 log = logging.getLogger(__name__)
 LOCK = 7_305_511_223  # any number, the same for every relay of one database
@@ -60,6 +61,7 @@ class Relay:
                 self.hinted[one] = now
                 sent += 1
         process_events(limit=BATCH)
+        wake_for_ended_runs(limit=BATCH)
         return sent
 
     def pause(self) -> float:

@@ -5,9 +5,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from agentops.workflows.registry import workflow
-from runs.models import Principal
+from runs.canonical import digest
+from runs.models import Principal, Run
 from runs.services import principals
 from runs.services.runs import Started, start
+from runs.services.signalling import DOCUMENT
 
 
 class BadInput(Exception):
@@ -45,6 +47,27 @@ def start_workflow(*, name: str, data: Any, initiator: Principal, start_key: str
         ),
         agent=principals.find_or_make(kind=kind, key=f"{kind}:{found.name}", label=f"{found.title} agent"),
     )
+
+
+def checked_payload(*, run: Run, event: str, payload: dict[str, Any]) -> dict[str, Any]:
+    """What a run is told, checked by the shape that the run's own version gives the event; a document has none.
+
+    Raises BadInput, naming each field, and UnknownWorkflow when this process does not know the run's version.
+    """
+    if event == DOCUMENT:
+        return payload
+    events = workflow(run.workflow, run.workflow_version).events
+    if event not in events:
+        known = ", ".join([DOCUMENT, *sorted(events)])
+        raise BadInput([{"field": "kind", "message": f"a run of {run.workflow} can be told: {known}"}])
+    try:
+        checked = events[event].model_validate(payload).plain_dict()
+        digest(checked)  # it is to be evidence
+    except ValidationError as problem:
+        raise BadInput([_fault(("payload", *one["loc"]), one["msg"]) for one in problem.errors()]) from None
+    except ValueError as problem:
+        raise BadInput([_fault(("payload",), str(problem))]) from None
+    return checked
 
 
 def _fault(path: tuple[int | str, ...], message: str) -> dict[str, str]:

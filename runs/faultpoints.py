@@ -27,6 +27,11 @@ NAMES = frozenset(
         "probe.recorded.after",
         "run.advanced.before",
         "run.advanced.after",
+        "wait.started",
+        "wait.linked.before",
+        "wait.linked.after",
+        "wait.looked.before",
+        "wait.looked.after",
     }
 )
 

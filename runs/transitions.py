@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Callable
 from typing import Any
 
-from runs import clock, record
+from runs import clock, record, waiting
 from runs.models import Principal, Run
 from runs.models.run import RunState
 from runs.nudging import nudge_relay
@@ -36,6 +36,8 @@ def move(*, run: Run, to: RunState, actor: Principal, why: str = "", **fields: A
     Raises django_fsm.TransitionNotAllowed when there is no such edge.
     """
     source = run.state
+    if source == RunState.WAITING:
+        waiting.drop(run=run, actor=actor)
     edge: Callable[[], None] = getattr(run, _MOVES[to])
     edge()
     now = clock.now()
@@ -55,6 +57,8 @@ def move(*, run: Run, to: RunState, actor: Principal, why: str = "", **fields: A
     record.append(
         run=run, kind="run.state", actor=actor, saving=["state", *fields], source=source, target=str(to), why=why
     )
+    if run.is_over:
+        waiting.close_signals(run=run)
 
 
 def wake(*, run: Run, mark: bool = True) -> None:

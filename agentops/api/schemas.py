@@ -2,7 +2,7 @@
 
 import datetime as dt
 import uuid
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from ninja import Schema
 from pydantic import ConfigDict, Field, StrictStr
@@ -66,17 +66,18 @@ class Problem(Schema):
 
 
 class SendSignal(Schema):
-    """`key` makes it once for its run; `kind` says what is there now; `document` is what an agent may have asked for.
-    `payload` is kept as it is."""
+    """`key` makes it once for its run; `kind` is the event: `document` is what an agent may have asked for, and a
+    workflow may have events of its own, each with its own shape of `payload`."""
 
     model_config = ConfigDict(extra="forbid")
     key: Annotated[StrictStr, Field(pattern=KEY, description=KEY_WORDS, examples=["doc-2291"])]
-    kind: Literal["document"]
+    kind: Annotated[StrictStr, Field(pattern=r"^[a-z][a-z0-9_]{0,59}$", examples=["document"])]
     payload: Annotated[dict[str, Any], Field(default_factory=dict, max_length=50)]
 
 
 class SignalOut(Schema):
-    """`code` is stored, already (the same signal came before), or over (the run had ended; nothing changes)."""
+    """`code` is stored, already (the same signal came before), late (the run has waited for it before; kept, and used
+    only if it waits for the same again), or over (the run had ended; nothing changes)."""
 
     id: uuid.UUID
     code: str

@@ -20,7 +20,7 @@ from agentops.api.parsing import MAX_BODY_BYTES, NotAcceptable, StrictParser, To
 from agentops.api.schemas import OperationOut, Problem, Received, RunOut, RunStarted, SendSignal, SignalOut, StartRun
 from agentops.busy import answer as busy_answer
 from agentops.busy import is_busy
-from agentops.starting import BadInput, start_workflow
+from agentops.starting import BadInput, checked_payload, start_workflow
 from agentops.workflows.registry import UnknownWorkflow
 from reconciliation.models import Operation
 from runs.models import Principal, Run
@@ -194,7 +194,7 @@ def read_run(request: HttpRequest, run_id: uuid.UUID) -> Status[Any]:
 
 @api.post(
     "/runs/{run_id}/signals",
-    response={202: SignalOut, 400: Problem, 401: Problem, 404: Problem, 413: Problem, 422: Problem},
+    response={202: SignalOut, 400: Problem, 401: Problem, 404: Problem, 413: Problem, 422: Problem, 503: Problem},
     summary="Tell a run something, once per key",
 )
 def send_signal(
@@ -204,9 +204,16 @@ def send_signal(
 ) -> Status[Any]:
     """For a run this integration started. Stored first: one that comes before the run waits for it is found then."""
     sender: Principal = request.auth  # type: ignore[attr-defined]  # ninja sets it
-    if not Run.objects.filter(pk=run_id, initiator=sender).exists():
+    run = Run.objects.filter(pk=run_id, initiator=sender).first()
+    if run is None:
         return Status(404, _problem("not_found", "this integration has started no such run", []))
-    sent = signalling.send(run_id=run_id, key=body.key, kind=body.kind, payload=body.payload, sender=sender)
+    try:
+        payload = checked_payload(run=run, event=body.kind, payload=storable(body.payload))
+    except BadInput as problem:
+        return Status(422, _problem("invalid", str(problem), problem.faults))
+    except UnknownWorkflow as problem:
+        return Status(503, _problem("unknown_workflow", f"{problem}; nothing was stored, try again later", []))
+    sent = signalling.send(run_id=run_id, key=body.key, kind=body.kind, payload=payload, sender=sender)
     if sent.code == "differs":
         detail = "parameters differ: this key was used before with another signal; nothing was stored"
         return Status(422, _problem("parameters_differ", detail, _fault("key", detail)))

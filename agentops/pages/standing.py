@@ -11,14 +11,16 @@ from reconciliation.models import Case, Operation
 from reconciliation.models.case import CaseState
 from reconciliation.models.operation import IN_FLIGHT, OperationState
 from reconciliation.queries import disputes
-from runs import holding
-from runs.models import Run
+from runs import holding, waiting
+from runs.models import Run, Wait
 from runs.models.run import RunState
 from runs.services.operate import PAUSED
 
 S = RunState
 DONE = (OperationState.SUCCEEDED, OperationState.COMPENSATED)
 NOTHING = (OperationState.FAILED, OperationState.ABANDONED)
+
+_THEN = {True: "then it goes on by itself", False: "then it goes on without it"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +36,8 @@ class Deadline:
 class Standing:
     """`waits` is empty while the run is at work; `done` are operations the other side has recorded, `unsure` those that
     may have happened, `nothing` those proved not done or never sent, without those in `disputed`: settled operations of
-    which the other side shows something else."""
+    which the other side shows something else. `wait` is what its workflow waits for; `started_for` is the wait of the
+    run that started this one."""
 
     run: Run
     waits: str
@@ -45,26 +48,32 @@ class Standing:
     nothing: Sequence[Operation]
     cases: Sequence[Case]
     disputed: Sequence[Case]
+    wait: Wait | None
+    started_for: Wait | None
 
 
 def stand(*, run: Run) -> Standing:
-    """Four queries."""
+    """Six queries."""
     open_states = [RequestState.OPEN, RequestState.APPROVED]
     request = ApprovalRequest.objects.filter(run=run, state__in=open_states).order_by("-created_at").first()
     operations = list(Operation.objects.filter(run=run).order_by("created_at"))
     cases = list(Case.objects.filter(operation__run=run).exclude(state=CaseState.RESOLVED).select_related("claimed_by"))
     disputed = list(disputes().filter(operation__run=run).order_by("number"))
+    wait = waiting.open_wait(run=run)
+    started_for = Wait.objects.filter(other=run, starts__isnull=False).select_related("run").first()
     doubtful = {case.operation_id for case in disputed}
     return Standing(
         run=run,
         waits=_waits(run=run, request=request),
-        deadline=_deadline(run=run, request=request, operations=operations),
+        deadline=_deadline(run=run, request=request, operations=operations, wait=wait),
         request=request,
         done=[one for one in operations if one.state in DONE],
         unsure=[one for one in operations if one.state in IN_FLIGHT],
         nothing=[one for one in operations if one.state in NOTHING and one.pk not in doubtful],
         cases=cases,
         disputed=disputed,
+        wait=wait,
+        started_for=started_for,
     )
 
 
@@ -86,9 +95,16 @@ def _waits(*, run: Run, request: ApprovalRequest | None) -> str:
     return run.waits_for if run.state in (S.WAITING, S.AWAITING_APPROVAL, S.EXECUTING) else ""
 
 
-def _deadline(*, run: Run, request: ApprovalRequest | None, operations: Sequence[Operation]) -> Deadline | None:
+def _deadline(
+    *, run: Run, request: ApprovalRequest | None, operations: Sequence[Operation], wait: Wait | None
+) -> Deadline | None:
     if run.is_over:
         return None
+    if wait is not None and run.waits_for == wait.words:
+        if wait.due_at is None:
+            return None
+        timer = wait.kind == Wait.Kind.TIMER
+        return Deadline(word="Until" if timer else "At the latest", at=wait.due_at, then=_THEN[timer])
     if request is not None and request.state == RequestState.OPEN:
         return Deadline(word="Answer until", at=request.respond_by, then="then it expires and a person gets the run")
     if request is not None:

@@ -266,6 +266,29 @@ def _cancelled(data: Data) -> Said:
     )
 
 
+def _wait_began(data: Data) -> Said:
+    seconds = data.get("seconds")
+    text = f"for {times.spell(seconds=seconds)}" if isinstance(seconds, int) else ""
+    return Said(
+        icon="hourglass", lead=f"Waits for {short(data.get('about', 'something'), 160)}", text=text, tone="grey"
+    )
+
+
+WAIT_WORDS = {
+    "passed": ("the time has passed", "check", "green"),
+    "came": ("it came", "check", "green"),
+    "ended": ("it has ended", "check", "green"),
+    "late": ("not there in time", "clock", "orange"),
+    "dropped": ("no longer waited for", "circle-slash", "slate"),
+}
+
+
+def _wait_ended(data: Data) -> Said:
+    text, icon, tone = WAIT_WORDS.get(str(data.get("result")), ("over", "circle-dot", "grey"))
+    about = short(data.get("about", "something"), 160)
+    return Said(icon=icon, lead=f"Waited for {about}", text=text, tone=tone)
+
+
 _TOLD: dict[str, Callable[[Data], Said]] = {
     "run.started": _started,
     "run.state": _moved,
@@ -321,6 +344,9 @@ _TOLD: dict[str, Callable[[Data], Said]] = {
         icon="play", lead=f"Resumed by {short(data.get('by', 'a person'), 80)}", text=short(data.get("reason", ""))
     ),
     "signal.received": lambda data: Said(icon="bell", lead=f"Told from outside: {short(data.get('about', ''), 60)}"),
+    "wait.began": _wait_began,
+    "wait.linked": lambda data: Said(icon="play", lead=f"Started {short(data.get('about', 'a run'), 160)}"),
+    "wait.ended": _wait_ended,
     "run.note": lambda data: Said(
         icon="message-square", lead="Note", text=short(data.get("text", data.get("why", "")))
     ),

@@ -111,6 +111,7 @@ class _Builder:
             "reads": _Track("Tool reads", "eye", "plain"),
             "policy": _Track("Policy", "scale", "plain"),
             "approval": _Track("Approval", "stamp", "plain"),
+            "waits": _Track("Waits", "hourglass", "plain"),
             "person": _Track("People", "user", "plain"),
             "other": _Track("Other", "message-square", "plain"),
         }
@@ -229,6 +230,14 @@ class _Builder:
         else:
             self._add("approval", event, text="used" if what == "spent" else "")
 
+    def wait(self, event: EventLike) -> None:
+        what, key = event.kind.partition(".")[2], f"wait:{event.data.get('wait', '')}"
+        if what == "began":
+            name = short(str(event.data.get("wait", "")).replace("_", " "), 40)
+            self.open[key] = self._add("waits", event, text=name, point=False, dashed=True)
+        elif what != "ended" or not self._close(key, event, tone=tell(event).tone):
+            self._add("waits", event)
+
     def operation(self, event: EventLike) -> None:
         lane = self._operation(event.data)
         span = self.open.pop(lane, None)
@@ -291,6 +300,7 @@ def _take(builder: _Builder, event: EventLike) -> None:
         "decision": builder.decision,
         "event": builder.event,
         "request": builder.request,
+        "wait": builder.wait,
         "operation": builder.operation,
         "attempt": builder.attempt,
         "probe": builder.probe,

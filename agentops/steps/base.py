@@ -88,9 +88,16 @@ def park(run: Run, *, until: dt.datetime | None, waits_for: str, waits_on: str =
 
 
 def wait(
-    run: Run, *, resume_to: RunState, until: dt.datetime, waits_for: str, actor: Principal, why: str = "", **fields: Any
+    run: Run,
+    *,
+    resume_to: RunState,
+    until: dt.datetime | None,
+    waits_for: str,
+    actor: Principal,
+    why: str = "",
+    **fields: Any,
 ) -> Next:
-    """Park the locked run in the state *waiting*, to go on at `resume_to` when the time has come."""
+    """Park the locked run in the state *waiting*, to go on at `resume_to` when the time has come, or it is woken."""
     transitions.move(
         run=run,
         to=RunState.WAITING,
@@ -121,7 +128,7 @@ def hand_over(run: Run, *, code: str, reason: str, actor: Principal) -> Next:
         person_reason=reason,
         waits_for="a person to go on",
         # what was asked for may have come before it was waited for; then the run looks at once
-        wake_at=clock.now() if signalling.waiting(run=run, kind=signalling.DOCUMENT) else None,
+        wake_at=clock.now() if signalling.unused(run=run, kind=signalling.DOCUMENT) else None,
     )
     return Next.PARK
 

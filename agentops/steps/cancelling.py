@@ -1,24 +1,24 @@
 """A cancel that was asked for: what is in flight is settled first, the rest never starts, what was done stays."""
 
-from agentops.steps.base import Next, Step, abandon_unsent, close_requests, committing, done_so_far
+from agentops.steps.base import Next, abandon_unsent, close_requests, committing, done_so_far
 from reconciliation.models import Operation
 from reconciliation.models.operation import IN_FLIGHT, OperationState
 from reconciliation.queries import disputes
-from runs import transitions
-from runs.models import Run
+from runs import leases, transitions
+from runs.models import Principal, Run
 from runs.models.run import RunState
 
 
-def in_flight(step: Step) -> bool:
-    return Operation.objects.filter(run=step.run, state__in=IN_FLIGHT).exists()
+def in_flight(run: Run) -> bool:
+    return Operation.objects.filter(run=run, state__in=IN_FLIGHT).exists()
 
 
-def cancel(step: Step) -> Next:
+def cancel(lease: leases.Lease, *, system: Principal) -> Next:
     """End the run. The caller has seen that nothing is in flight; it is looked at again under the lock."""
-    with committing(step.lease, "run.advanced") as run:
-        if in_flight(step):
+    with committing(lease, "run.advanced") as run:
+        if in_flight(run):
             return Next.GO_ON
-        actor = run.cancelled_by or step.actor
+        actor = run.cancelled_by or system
         close_requests(run, why=f"the run was cancelled: {run.cancel_reason}", actor=actor)
         abandon_unsent(run, why="the run was cancelled", actor=actor)
         outcome = f"Cancelled by {actor}: {run.cancel_reason}. {_done(run)}"

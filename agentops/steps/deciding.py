@@ -7,7 +7,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 from agentops.reasons import Reason
 from agentops.steps.base import MAX_REFUSED, Next, Step, committing, hand_over, wait
 from agentops.steps.gathering import propose
-from agentops.workflows.base import Complete, Draft, HandOver, Refused
+from agentops.steps.waiting import begin_wait
+from agentops.workflows.base import Draft, HandOver, Judged, Refused, WaitFor
 from runs import clock, record, retry, transitions
 from runs.models import Evidence, ModelCall
 from runs.models.run import RunState
@@ -65,7 +66,7 @@ def decide(step: Step) -> Next:
         return _take(step, run, judged, facts, call)
 
 
-def _take(step: Step, run: Any, judged: Draft | Refused | HandOver | Complete, facts: Any, call: ModelCall) -> Next:
+def _take(step: Step, run: Any, judged: Judged, facts: Any, call: ModelCall) -> Next:
     if isinstance(judged, Draft):
         step.hand.proposal = propose(run, draft=judged, facts=facts, proposer=run.agent, model_call=call)
         transitions.move(run=run, to=RunState.AUTHORISING, actor=step.actor, refusals=[])
@@ -74,6 +75,8 @@ def _take(step: Step, run: Any, judged: Draft | Refused | HandOver | Complete, f
         return refuse(step, run, judged)
     if isinstance(judged, HandOver):
         return hand_over(run, code=judged.code, reason=judged.reason, actor=step.actor)
+    if isinstance(judged, WaitFor):
+        return begin_wait(run, asked=judged, step=step)
     transitions.move(run=run, to=RunState.COMPLETED, actor=step.actor, why=judged.outcome, outcome=judged.outcome)
     return Next.PARK
 
@@ -90,7 +93,7 @@ def refuse(step: Step, run: Any, refused: Refused) -> Next:
     return Next.GO_ON
 
 
-def _judge(step: Step, turn: Turn, facts: dict[str, Evidence]) -> Draft | Refused | HandOver | Complete:
+def _judge(step: Step, turn: Turn, facts: dict[str, Evidence]) -> Judged:
     """Shape first, then sense."""
     if turn.answer is None:
         return Refused(code="no_choice", reason=turn.failure or "no choice was made; choose one of the offered actions")

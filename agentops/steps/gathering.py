@@ -6,10 +6,11 @@ from django.conf import settings
 
 from agentops.reasons import Reason
 from agentops.steps.base import Next, Step, committing, done_so_far, hand_over, park, wait
-from agentops.workflows.base import AskAgent, Complete, Draft, HandOver
+from agentops.steps.waiting import begin_wait
+from agentops.workflows.base import AskAgent, Draft, Follow, HandOver, WaitFor
 from approvals.models import ApprovalRequest
 from reconciliation.services import gates
-from runs import clock, keeping, record, retry, transitions
+from runs import clock, keeping, record, retry, transitions, waiting
 from runs.models import Evidence, ModelCall, Principal, Proposal, Run
 from runs.models.run import RunState
 from runs.texts import one_line
@@ -33,7 +34,7 @@ def read_facts(step: Step, *, resume_to: RunState, tool: str = "") -> dict[str, 
         return wait_for_gate(step, go, resume_to=resume_to)
     asked_at, step.hand.quiet = go.now, go.quiet
     try:
-        readings = step.workflow.gather(data=step.run.input)
+        readings = [*step.workflow.gather(data=step.run.input), *waiting.readings(run=step.run)]
         gates.heard_reading(systems=systems, go=go, problem=None)
     except Unreachable as problem:
         gates.heard_reading(systems=systems, go=go, problem=problem)
@@ -104,7 +105,7 @@ def gather(step: Step) -> Next:
         return go_on(run, follow=follow, facts=facts, step=step)
 
 
-def go_on(run: Run, *, follow: Draft | AskAgent | HandOver | Complete, facts: dict[str, Evidence], step: Step) -> Next:
+def go_on(run: Run, *, follow: Follow, facts: dict[str, Evidence], step: Step) -> Next:
     """Take the locked run to what the workflow says comes next."""
     if isinstance(follow, AskAgent):
         transitions.move(run=run, to=RunState.DECIDING, actor=step.actor)
@@ -113,6 +114,8 @@ def go_on(run: Run, *, follow: Draft | AskAgent | HandOver | Complete, facts: di
         transitions.move(run=run, to=RunState.AUTHORISING, actor=step.actor)
     elif isinstance(follow, HandOver):
         return hand_over(run, code=follow.code, reason=follow.reason, actor=step.actor)
+    elif isinstance(follow, WaitFor):
+        return begin_wait(run, asked=follow, step=step)
     else:
         if run.state == RunState.GATHERING:
             transitions.move(run=run, to=RunState.DECIDING, actor=step.actor)
@@ -138,10 +141,3 @@ def propose(
         proposer=proposer,
         model_call=model_call,
     )
-
-
-def resume(step: Step) -> Next:
-    """A wait is over: go on where it was going, or park again if it was woken too early."""
-    with committing(step.lease, "run.advanced") as run:
-        transitions.move(run=run, to=RunState(run.resume_to), actor=step.actor)
-    return Next.GO_ON

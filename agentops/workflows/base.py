@@ -5,6 +5,7 @@ same answer, on any worker.
 """
 
 import datetime as dt
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
@@ -86,6 +87,47 @@ class Complete:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Timer:
+    """`after` is elapsed time from the moment the wait begins."""
+
+    after: dt.timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """`name` is one of the workflow's `events`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartedRun:
+    """Another run's end; that run is started for this wait, once. `data` is its workflow's input."""
+
+    workflow: str
+    data: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherRun:
+    """The end of a run that exists already."""
+
+    run_id: uuid.UUID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitFor:
+    """The run waits, holding nothing, and then reads its facts again, with what came of it as the fact of kind `key`.
+
+    Its content has `result`: passed (timer), came (with `payload`), ended (with `run`, `state`, `outcome`), or late
+    when `within` was over first: then the workflow says what follows, as always. A run waits once for each key."""
+
+    key: str
+    on: Timer | Event | StartedRun | OtherRun
+    within: dt.timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
     """An action of this run that the other side has recorded."""
 
@@ -114,6 +156,10 @@ class Card:
     rows: tuple[Row, ...]
 
 
+Judged = Draft | Refused | HandOver | Complete | WaitFor
+Follow = Draft | AskAgent | HandOver | Complete | WaitFor
+
+
 class Workflow(Protocol):
     """A literal entry of `agentops.workflows.registry.WORKFLOWS`. Versions never change once runs have used them."""
 
@@ -123,6 +169,7 @@ class Workflow(Protocol):
     tools: ClassVar[tuple[str, ...]]  # the capabilities its runs are granted
     Input: ClassVar[type[Strict]]
     choices: ClassVar[tuple[type[Strict], ...]]  # what the agent may choose; empty for a plain workflow
+    events: ClassVar[Mapping[str, type[Strict]]]  # what its runs can be told from outside, with each payload's shape
     asks_again_when_rejected: ClassVar[bool]
 
     def subject(self, *, data: dict[str, Any]) -> Subject:
@@ -145,13 +192,11 @@ class Workflow(Protocol):
         """What the model sees: JSON-like, untrusted texts marked as such and bounded."""
         ...
 
-    def judge(self, *, choice: Strict, data: dict[str, Any], facts: Facts) -> Draft | Refused | HandOver | Complete:
+    def judge(self, *, choice: Strict, data: dict[str, Any], facts: Facts) -> Judged:
         """Validate the agent's choice against the facts; amounts are worked out here, never taken over."""
         ...
 
-    def follow(
-        self, *, data: dict[str, Any], facts: Facts, done: Sequence[Done]
-    ) -> Draft | AskAgent | HandOver | Complete:
+    def follow(self, *, data: dict[str, Any], facts: Facts, done: Sequence[Done]) -> Follow:
         """What comes next, given what is done so far (nothing, at first)."""
         ...
 

@@ -4,7 +4,7 @@ The agent proposes; the amount is worked out here and compared. After the credit
 drafted, by the workflow itself.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Annotated, Any, ClassVar
 
@@ -48,6 +48,7 @@ class ServiceCredit:
     tools: ClassVar[tuple[str, ...]] = tuple(STEPS)
     Input: ClassVar[type[Strict]] = ServiceCreditInput
     choices: ClassVar[tuple[type[Strict], ...]] = (IssueCredit, AskForDocument, Escalate)
+    events: ClassVar[Mapping[str, type[Strict]]] = {}
     asks_again_when_rejected: ClassVar[bool] = False
 
     def subject(self, *, data: dict[str, Any]) -> Subject:

@@ -8,6 +8,7 @@ from runs.models.proposal import ModelCall, Proposal
 from runs.models.run import Run
 from runs.models.signal import Signal
 from runs.models.state_edge import StateEdge
+from runs.models.wait import Wait
 
 __all__ = [
     "ApiToken",
@@ -21,4 +22,5 @@ __all__ = [
     "Signal",
     "StateEdge",
     "StreamHead",
+    "Wait",
 ]

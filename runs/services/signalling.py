@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import transaction
 
-from runs import clock, record, transitions
+from runs import clock, record, transitions, waiting
 from runs.models import Principal, Run, Signal
 from runs.models.run import RunState
 
@@ -18,7 +18,8 @@ DOCUMENT = "document"  # what was asked for can be read now
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """`code` is stored, already (same key, same content), differs (same key, other content), or over."""
+    """`code` is stored, already (same key, same content), differs (same key, other content), over, or late: stored,
+    but the run has waited for it before, and uses it only if it waits for the same again."""
 
     code: str
     signal: Signal
@@ -38,10 +39,10 @@ def send(*, run_id: uuid.UUID, key: str, kind: str, payload: dict[str, Any], sen
             _apply(signal, "the run was over")
             return Sent(code="over", signal=signal)
         transitions.wake(run=run)
-        return Sent(code="stored", signal=signal)
+        return Sent(code="stored" if waiting.expects(run=run, event=kind) else "late", signal=signal)
 
 
-def waiting(*, run: Run, kind: str) -> bool:
+def unused(*, run: Run, kind: str) -> bool:
     """Is there a signal of this kind that nothing has used yet?"""
     return Signal.objects.filter(run=run, kind=kind, applied_at__isnull=True).exists()
 

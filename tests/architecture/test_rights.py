@@ -49,6 +49,7 @@ FROZEN = {
     "reconciliation_case": "number key operation_id kind opened_at",
     "runs_signal": "id run_id key kind payload sender_id received_at",
     "runs_streamhead": "stream",
+    "runs_wait": "id run_id key kind event starts due_at began_at",
 }
 
 

@@ -13,7 +13,7 @@ from tests import sandbox_process
 from tests.docs.examples import DOCUMENTS, apply, blocks, copy_project
 from tests.outside import Outside
 
-NEW = {"runs/tools/helpdesk/comment.py", "agentops/workflows/status_note.py"}
+NEW = {"runs/tools/helpdesk/comment.py", "agentops/workflows/status_note.py", "agentops/workflows/follow_up.py"}
 EDITED = {"runs/tools/registry.py", "agentops/workflows/registry.py"}
 
 

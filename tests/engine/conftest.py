@@ -3,7 +3,7 @@
 import datetime as dt
 import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from agentops.local.postgres import EmbeddedPostgres
 from agentops.starting import start_workflow
 from agentops.steps import settling
 from agentops.steps.base import Next, Step
+from agentops.workflows.registry import WORKFLOWS
 from approvals.models import ApprovalRequest
 from approvals.services import votes
 from reconciliation import classification
@@ -26,7 +27,9 @@ from reconciliation.services import processes
 from runs import clock, retry
 from runs.models import Principal, Run
 from runs.services import principals
+from runs.tools.registry import TOOLS
 from tests import published, sandbox_process
+from tests.engine import known
 from tests.engine.history import TIME, TOOL
 from tests.engine.quick import quicken
 from tests.engine.workers import Workers
@@ -67,6 +70,11 @@ def world(
     settings.HELPDESK_TOKEN = sandbox_process.TOKEN
     quicken(monkeypatch)
     sandbox.clear_faults()
+    tools, workflows = known.entries()
+    for name, one in tools.items():
+        monkeypatch.setitem(TOOLS, name, one)
+    for name, versions in workflows.items():
+        monkeypatch.setitem(WORKFLOWS, name, versions)
     people = ensure_people()
     ensure_policies()
     yield World(sandbox, people, workers=worker_parent, database=postgres.url("app", db), folder=tmp_path)
@@ -114,6 +122,14 @@ class World:
         data = {"ticket": self.named(ticket)}
         return start_workflow(name="service_credit", data=data, initiator=desk, start_key=key).run
 
+    def start_other(self, workflow: str, **data: Any) -> Run:
+        """A run of a workflow that only the documents or the tests know."""
+        desk = principals.find_or_make(kind=Principal.Kind.INTEGRATION, key="integration:helpdesk", label="Help desk")
+        return start_workflow(name=workflow, data=data, initiator=desk).run
+
+    def scripted(self, name: str, *waits: dict[str, Any]) -> Run:
+        return self.start_other("scripted", name=name + self.suffix, waits=list(waits))
+
     def fault(self, mode: str, operation: str = CREATE, *, times: int | None = 1, **params: Any) -> None:
         self.sandbox.faults({"mode": mode, "operation": operation, "times": times, "params": params})
 
@@ -136,13 +152,23 @@ class World:
             time.sleep(0.03)
         raise AssertionError(f"the run is still {run.state} (waits for {run.waits_for!r}, due {run.wake_at})")
 
-    def worker(self, run: Run, *, die_at: str = "", freeze_at: str = "", seconds: float = 30) -> int:
+    def worker(
+        self,
+        run: Run,
+        *,
+        die_at: str = "",
+        freeze_at: str = "",
+        seconds: float = 30,
+        scripted: Sequence[str] = ("1", "2"),
+        **more: str,
+    ) -> int:
         """A worker process on the run; it kills or freezes itself at a crash point, once."""
         env = {"FAULTPOINT": ""}
         if die_at or freeze_at:
             env = {"FAULTPOINT": f"{die_at or freeze_at}:{self.marker(die_at or freeze_at)}"}
             env["FAULTPOINT_SIGNAL"] = "STOP" if freeze_at else "KILL"
-        return self.workers.start(run_id=run.pk, database=self.database, env=env, seconds=seconds)
+        env |= more
+        return self.workers.start(run_id=run.pk, database=self.database, env=env, seconds=seconds, scripted=scripted)
 
     def marker(self, point: str) -> Path:
         """Exists once a worker has reached that crash point."""

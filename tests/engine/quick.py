@@ -15,11 +15,15 @@ CALL_LIMIT = 1.0  # seconds
 START_WITHIN = 1.0
 
 
+def short() -> dict[str, dt.timedelta]:
+    """The contract's times."""
+    return {"settling": dt.timedelta(seconds=0.3), "call_limit": dt.timedelta(seconds=CALL_LIMIT)}
+
+
 def _values() -> list[tuple[Any, str, Any]]:
-    short = {"settling": dt.timedelta(seconds=0.3), "call_limit": dt.timedelta(seconds=CALL_LIMIT)}
     tools = (CreateCredit, UpdateTicket, DraftReply)
     return [
-        *((one, "contract", replace(one.contract, **short)) for one in tools),
+        *((one, "contract", replace(one.contract, **short())) for one in tools),
         (execute, "START_WITHIN", dt.timedelta(seconds=START_WITHIN)),
         (execute, "RESOURCE_RETRY", dt.timedelta(seconds=0.3)),
         (gates, "FIRST_PAUSE", 0.2),

@@ -14,15 +14,25 @@ from typing import Any
 PARKED = ("awaiting_approval", "needs_person")
 
 
+def is_parked(run: Any) -> bool:
+    """Over, or waiting for people, an event, another run or a time that is not near."""
+    from runs import clock
+
+    if run.state == "waiting":
+        return run.wake_at is None or (run.wake_at - clock.now()).total_seconds() > 5
+    return run.is_over or run.state in PARKED
+
+
 def work(job: dict[str, Any]) -> None:
     """What a worker does: the run, again and again, until it is over or waits for people."""
     import dj_database_url
     from django.conf import settings
-    from django.db import connections
+    from django.db import InterfaceError, OperationalError, connections
 
     from agentops import engine
     from reconciliation.services import processes
     from runs.models import Run
+    from tests.engine import known
     from tests.engine.quick import quicken_for_good
 
     parsed = dj_database_url.parse(job["database"])
@@ -32,13 +42,18 @@ def work(job: dict[str, Any]) -> None:
         setattr(settings, name, value)
     os.environ.update(job["env"])
     quicken_for_good()
+    known.learn(scripted=job["scripted"])
     deadline = time.monotonic() + job["seconds"]
     while time.monotonic() < deadline:
-        processes.record_ended()
-        engine.advance(run_id=job["run"])
-        run = Run.objects.get(pk=job["run"])
-        if run.is_over or run.state in PARKED:
-            return
+        try:
+            processes.record_ended()
+            engine.advance(run_id=job["run"])
+            run = Run.objects.get(pk=job["run"])
+        except (OperationalError, InterfaceError):  # as a message that failed: the relay hints again
+            connections["default"].close()
+        else:
+            if is_parked(run):
+                return
         time.sleep(0.05)
 
 

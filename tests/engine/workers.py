@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +36,19 @@ class Workers:
         self.process.stdin.flush()
         return dict(json.loads(self.process.stdout.readline()))
 
-    def start(self, *, run_id: Any, database: str, env: dict[str, str], seconds: float = 30) -> int:
-        """A worker on that run; returns its pid."""
+    def start(
+        self,
+        *,
+        run_id: Any,
+        database: str,
+        env: dict[str, str],
+        seconds: float = 30,
+        scripted: Sequence[str] = ("1", "2"),
+    ) -> int:
+        """A worker on that run, which knows these versions of the workflow *scripted*; returns its pid."""
         given = {name: getattr(settings, name) for name in PASSED_ON}
         job = {"run": str(run_id), "database": database, "env": env, "settings": given, "seconds": seconds}
+        job["scripted"] = list(scripted)
         pid = int(self._tell(start=job)["pid"])
         self.started.add(pid)
         return pid
