@@ -27,6 +27,7 @@ NAMES = frozenset(
         "probe.recorded.after",
         "run.advanced.before",
         "run.advanced.after",
+        "wait.begun",
         "wait.started",
         "wait.linked.before",
         "wait.linked.after",

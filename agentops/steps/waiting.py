@@ -33,6 +33,7 @@ def begin_wait(run: Run, *, asked: WaitFor, step: Step) -> Next:
     except waiting.Impossible as problem:
         return hand_over(run, code=Reason.CANNOT_WAIT, reason=str(problem), actor=step.actor)
     until, waits_for = waiting.due(wait=made), made.words
+    faultpoints.reach("wait.begun")
     return wait(run, resume_to=RunState.GATHERING, until=until, waits_for=waits_for, actor=step.actor)
 
 

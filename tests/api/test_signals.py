@@ -4,7 +4,10 @@ from typing import Any
 
 import pytest
 
+from agentops.workflows.registry import WORKFLOWS
+from agentops.workflows.service_credit import ServiceCredit
 from runs.models import Signal
+from runs.money import Strict
 from tests.api.caller import RUNS, Caller, faults, ticket
 
 
@@ -41,3 +44,47 @@ def test_a_key_that_is_none(desk: Caller, key: object) -> None:
 def test_another_integration_tells_it_nothing(desk: Caller, other: Caller) -> None:
     run = desk.start(ticket()).json()["id"]
     assert tell(other, run, {"key": "k", "kind": "document"}).status_code == 404 and not Signal.objects.exists()
+
+
+class Paid(Strict):
+    amount_minor: int
+    by: str
+
+
+@pytest.fixture
+def paid(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ServiceCredit, "events", {"paid": Paid})
+
+
+def test_an_event_has_the_shape_that_its_workflow_gives_it(desk: Caller, paid: None) -> None:
+    run = desk.start(ticket()).json()["id"]
+    for payload, field in (
+        ({"by": "x"}, "payload.amount_minor"),
+        ({"by": "x", "amount_minor": "12"}, "payload.amount_minor"),
+        ({"by": "x", "amount_minor": 1, "more": 1}, "payload.more"),
+        ({"by": "x", "amount_minor": 10**20}, "payload"),
+    ):
+        answer = tell(desk, run, {"key": "k", "kind": "paid", "payload": payload})
+        assert (answer.status_code, list(faults(answer))) == (422, [field]), answer.content
+    assert not Signal.objects.exists()
+    good = {"key": "k", "kind": "paid", "payload": {"by": "a\x00b", "amount_minor": 1}}
+    assert tell(desk, run, good).json()["code"] == "stored"
+    assert tell(desk, run, good).json()["code"] == "already"
+    assert Signal.objects.get().payload == {"by": "a\ufffdb", "amount_minor": 1}
+
+
+def test_an_event_that_the_workflow_does_not_know_is_refused_by_name(desk: Caller, paid: None) -> None:
+    run = desk.start(ticket()).json()["id"]
+    answer = tell(desk, run, {"key": "k", "kind": "unheard_of"})
+    assert (answer.status_code, list(faults(answer))) == (422, ["kind"])
+    assert "document, paid" in answer.json()["detail"] and not Signal.objects.exists()
+
+
+def test_a_web_process_that_does_not_know_the_version_says_so_and_stores_nothing(
+    desk: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = desk.start(ticket()).json()["id"]
+    monkeypatch.setitem(WORKFLOWS, "service_credit", {})
+    answer = tell(desk, run, {"key": "k", "kind": "paid"})
+    assert (answer.status_code, answer.json()["code"]) == (503, "unknown_workflow") and not Signal.objects.exists()
+    assert tell(desk, run, {"key": "k", "kind": "document"}).status_code == 202  # this needs no version

@@ -1,17 +1,51 @@
-"""A worker is killed at every named point; another carries on; the other systems show each effect once."""
+"""A worker is killed at every named point of every workflow; another carries on; each effect is there once."""
 
 import signal
+from dataclasses import dataclass
 
 import pytest
 
-from reconciliation.models import Attempt, WorkerProcess
+from reconciliation.models import Attempt, Operation, WorkerProcess
 from runs import faultpoints, record
-from runs.models import Run
+from runs.models import Run, Wait
+from runs.services import signalling, waits
 from tests.engine.conftest import CREATE, World
+from tests.engine.worker_process import is_parked
 
-POINTS = sorted(faultpoints.NAMES)
-TICKETS = {"automatic": "CS-8815", "approved": "CS-8812"}
+COMMENT = "helpdesk.comments.create"
+CREDITED = (CREATE, "helpdesk.tickets.update", "helpdesk.drafts.create")
+READS = frozenset({"run.claimed", "run.gathered.before", "run.gathered.after", "run.advanced.before"})
+READS |= {"run.advanced.after"}
+ASKS = frozenset({"run.proposed.before", "run.proposed.after"})
+ACTS = frozenset(one for one in faultpoints.NAMES if one.startswith(("run.authorised", "attempt.", "probe.")))
+WAITS = frozenset(one for one in faultpoints.NAMES if one.startswith("wait."))
 NEVER_CALLED = frozenset({"attempt.opened.after"})  # the attempt was written down, and the call never made
+
+
+@dataclass(frozen=True)
+class Path:
+    """A workflow, on one of its ways: what starts it, the points on that way, and the effects at its end."""
+
+    workflow: str
+    ticket: str
+    points: frozenset[str]
+    effects: tuple[str, ...]
+
+    def start(self, world: World) -> Run:
+        ticket = world.named(self.ticket)
+        if self.workflow == "service_credit":
+            return world.start(self.ticket)
+        if self.workflow == "status_note":
+            return world.start_other("status_note", ticket=ticket, text="Engineering has found the cause.")
+        return world.start_other("follow_up", ticket=ticket, quiet_seconds=1)
+
+
+PATHS = {
+    "automatic": Path("service_credit", "CS-8815", READS | ASKS | ACTS, CREDITED),
+    "approved": Path("service_credit", "CS-8812", READS | ASKS | ACTS, CREDITED),
+    "comment": Path("status_note", "CS-8812", READS | ACTS, (COMMENT,)),
+    "waiting": Path("follow_up", "CS-8812", READS | WAITS, (COMMENT,)),
+}
 
 
 def one_worker(world: World, run: Run, *, die_at: str) -> None:
@@ -22,42 +56,71 @@ def one_worker(world: World, run: Run, *, die_at: str) -> None:
     assert status == (-signal.SIGKILL if killed else 0)
 
 
-def play(world: World, ticket: str, *, die_at: str) -> Run:
-    """The whole case with a first worker that dies at the point, wherever on the way that is."""
-    run = world.start(ticket)
-    one_worker(world, run, die_at=die_at)
-    run = world.work(run)
+def family(run: Run) -> list[Run]:
+    """The run and those it started."""
+    started = [one.other for one in Wait.objects.filter(run=run).select_related("other") if one.other is not None]
+    return [run, *started]
+
+
+def act(world: World, run: Run) -> None:
+    """What people and outside systems do when it is their turn; the sender does it twice."""
     if run.state == "awaiting_approval":
         assert world.vote(run).code == "approved"
-        if not world.marker(die_at).exists():
-            one_worker(world, run, die_at=die_at)
-        run = world.work(run)
+    elif run.waits_for == "the event “fix released”":
+        for answer in ("stored", "already"):
+            told = signalling.send(
+                run_id=run.pk, key="r-7", kind="fix_released", payload={"version": "4.2"}, sender=run.initiator
+            )
+            assert told.code == answer
+
+
+def play(world: World, path: Path, *, die_at: str) -> Run:
+    """The whole case. The first worker that comes to the point dies there, wherever on the way and whosever run."""
+    run = path.start(world)
+    for _ in range(12):
+        for one in family(run):
+            if not one.is_over:
+                if not world.marker(die_at).exists():
+                    one_worker(world, one, die_at=die_at)
+                act(world, world.work(one, until=is_parked))
+        waits.wake_for_ended_runs(limit=10)  # as the relay does
+        run.refresh_from_db()
+        if run.is_over:
+            break
     assert world.marker(die_at).exists(), f"no worker ever reached {die_at}"
     return run
 
 
-@pytest.mark.parametrize("path", TICKETS)
-@pytest.mark.parametrize("point", POINTS)
-def test_a_worker_dies_and_another_finishes(world: World, point: str, path: str) -> None:
+def test_every_point_is_reached_on_some_path() -> None:
+    assert frozenset().union(*(path.points for path in PATHS.values())) == faultpoints.NAMES
+
+
+@pytest.mark.parametrize(("name", "point"), [(name, point) for name in PATHS for point in sorted(PATHS[name].points)])
+def test_a_worker_dies_and_another_finishes(world: World, name: str, point: str) -> None:
+    path = PATHS[name]
     if point.startswith("probe."):
-        world.fault("execute_and_timeout")
-    run = play(world, TICKETS[path], die_at=point)
+        world.fault("execute_and_timeout", path.effects[0])
+    run = play(world, path, die_at=point)
 
     assert run.state == "completed", (run.person_reason, run.outcome)
-    assert [one["identity"] for one in world.credits()] == [world.credit(run).identity]
-    assert [one["operation"] for one in world.effects()] == [
-        "billing.credit_notes.create",
-        "helpdesk.tickets.update",
-        "helpdesk.drafts.create",
-    ]
-    assert record.verify(stream=f"run:{run.pk}") is None
+    runs = family(run)
+    operations = Operation.objects.filter(run__in=runs).order_by("created_at")
+    assert [one["identity"] for one in world.effects()] == [one.identity for one in operations]
+    assert tuple(one["operation"] for one in world.effects()) == path.effects
+    assert {one.state for one in operations} == {"succeeded"}
+    for one in runs:
+        assert record.verify(stream=f"run:{one.pk}") is None
     assert WorkerProcess.objects.filter(ended_at__isnull=False).exists()
     if point.startswith("probe."):
         assert world.used() == [("execute_and_timeout", 1)]
-    attempts = Attempt.objects.filter(operation=world.credit(run)).order_by("number")
     if point in NEVER_CALLED:
+        attempts = Attempt.objects.filter(operation=operations[0]).order_by("number")
         assert [one.result for one in attempts] == ["sender_gone", "done"]
         assert len({one.wire_key for one in attempts}) == 1
+    if name == "waiting":
+        ended = Wait.objects.filter(run=run).order_by("began_at").values_list("key", "result")
+        assert list(ended) == [("fix", "came"), ("quiet", "passed"), ("note", "ended")]
+        assert len(runs) == 2 == Run.objects.count()
 
 
 @pytest.mark.parametrize(

@@ -125,10 +125,10 @@ def test_a_timer_is_elapsed_time_when_the_clocks_change(
         transaction.set_rollback(True)
 
 
-@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "America/Los_Angeles"])
-def test_workers_in_other_zones_judge_the_same_timer(world: World, zone: str) -> None:
+@pytest.mark.parametrize(("zone", "off"), [("Pacific/Kiritimati", 90), ("America/Los_Angeles", -90)])
+def test_workers_in_other_zones_with_wrong_clocks_judge_the_same_timer(world: World, zone: str, off: int) -> None:
     run = waiting_run(world, "t", {"key": "quiet", "timer": 300}, {"key": "longer", "timer": 600_000})
-    assert world.workers.wait(world.worker(run, TZ=zone)) == 0
+    assert world.workers.wait(world.worker(run, TZ=zone, CLOCK_OFF=str(off))) == 0
     run.refresh_from_db()
     assert waits(run) == [("quiet", "passed"), ("longer", "")]
     longer = Wait.objects.get(run=run, key="longer")
