@@ -89,3 +89,20 @@ def test_the_example_workflow_runs_through_the_engine(
     assert said["outcome"].endswith(f"is on ticket {ticket}")
     [effect] = outside.process.ledger(identity=said["identity"])
     assert effect["objects"]["ticket"] == ticket
+
+
+def test_the_waiting_example_waits_and_ends(
+    project: Path, outside: Outside, postgres: EmbeddedPostgres, database: str
+) -> None:
+    ticket = outside.customer()["ticket"]["id"]
+    done = run(
+        project, sys.executable, "-m", "tests.docs.drive_follow_up", ticket,
+        DJANGO_SETTINGS_MODULE="agentops.settings", AGENTOPS_DATA=str(project / ".data"),
+        DATABASE_URL=postgres.url("app", database), CHANNEL_URL="redis://127.0.0.1:9/0",
+        HELPDESK_URL=outside.helpdesk.url, HELPDESK_TOKEN=sandbox_process.TOKEN,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["runs"] == 2 and said["outcome"] == f"The customer was told about the fix. {said['note']}"
+    [comment] = [one for one in outside.process.world()["comments"] if one["ticket"] == ticket]
+    assert comment["body"] == "The fix is out with version 4.2."
