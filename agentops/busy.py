@@ -1,40 +1,72 @@
-"""Somebody else holds what was needed, longer than anybody should wait: said plainly, instead of a server error.
+"""The database could not do it just now: said plainly, with 503, instead of a server error.
 
-Only for a lock that was not given in time and a statement that took too long. Both end the transaction, so nothing of
-the request was recorded.
+*Busy* is a lock that was not given in time, a statement that took too long, or a transaction that lost against another
+one: each ends the transaction, so nothing of the request was recorded. *Gone* is a database that cannot be reached, or
+a connection that broke: it may have broken after the commit, so nobody can say, and the answer says that.
 """
 
+import sys
 from collections.abc import Callable
 
-from django.db import OperationalError
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.views import defaults
 
-LOCK_NOT_AVAILABLE, QUERY_CANCELED = "55P03", "57014"
+LOCK_NOT_AVAILABLE, QUERY_CANCELED, DEADLOCK, SERIALIZATION = "55P03", "57014", "40P01", "40001"
+# what the database says when it ends a connection or takes none: class 08, its shutdowns, and nothing at all
+SHUTDOWNS = ("57P01", "57P02", "57P03", "25P03")
 RETRY_AFTER = 5  # seconds; as long as a lock is waited for
 DETAIL = "busy: somebody else is working on this just now, and nothing was recorded; try again in a moment"
+GONE_DETAIL = (
+    "the database cannot be reached just now, and whether this was recorded is not known; send the same again with the "
+    "same key, which does nothing twice"
+)
+
+
+def _code(problem: BaseException) -> str:
+    return getattr(problem.__cause__, "sqlstate", None) or ""
 
 
 def is_busy(*, problem: BaseException) -> bool:
-    """Whether the database gave up waiting, by its own code."""
-    return isinstance(problem, OperationalError) and getattr(problem.__cause__, "sqlstate", "") in (
+    """Whether the database gave up on the transaction, by its own code."""
+    return isinstance(problem, OperationalError) and _code(problem) in (
         LOCK_NOT_AVAILABLE,
         QUERY_CANCELED,
+        DEADLOCK,
+        SERIALIZATION,
     )
 
 
-def answer(*, request: HttpRequest) -> HttpResponse:
-    """503, as a problem where the API was called, else as a page."""
+def is_gone(*, problem: BaseException) -> bool:
+    """Whether there is no database to talk to, or no longer."""
+    if not isinstance(problem, OperationalError | InterfaceError):
+        return False
+    code = _code(problem)
+    return not code or code.startswith("08") or code in SHUTDOWNS
+
+
+def answer_to(*, request: HttpRequest, problem: BaseException | None) -> HttpResponse | None:
+    """503, as a problem where the API was called, else as a page; None when it is trouble of another kind."""
+    if problem is None or not (is_busy(problem=problem) or is_gone(problem=problem)):
+        return None
+    busy = is_busy(problem=problem)
     response: HttpResponse
     if request.path.startswith("/api/"):
-        response = JsonResponse({"code": "busy", "detail": DETAIL, "faults": []}, status=503)
-    else:
+        code, detail = ("busy", DETAIL) if busy else ("database_unreachable", GONE_DETAIL)
+        response = JsonResponse({"code": code, "detail": detail, "faults": []}, status=503)
+    elif busy:
         response = render(request, "busy.html", status=503)
+    else:  # the frame of the other pages asks the database
+        response = HttpResponse(render_to_string("unreachable.html"), status=503)
     response["Retry-After"] = str(RETRY_AFTER)
     return response
 
 
 class Busy:
+    """For what a view raises."""
+
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
@@ -42,4 +74,9 @@ class Busy:
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        return answer(request=request) if is_busy(problem=exception) else None
+        return answer_to(request=request, problem=exception)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """For what is raised round the views, by sessions and logins; anything else is the page of a server error."""
+    return answer_to(request=request, problem=sys.exc_info()[1]) or defaults.server_error(request)

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable
 
 from django.conf import settings
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
 
 from agentops import hints
 from agentops.reasons import Reason
@@ -64,6 +64,8 @@ def advance(*, run_id: uuid.UUID) -> int:
         log.warning("run %s: another worker has it now", run_id)
     except Exception as problem:
         log.exception("run %s: a step failed", run_id)
+        if isinstance(problem, OperationalError | InterfaceError):
+            connection.close()  # it may be broken; a new one tells whether the database is there
         _let_go(lease, reason=f"{type(problem).__name__}: {problem}")
     hints.publish(run_id=run_id, seq=Run.objects.values_list("event_seq", flat=True).get(pk=run_id))
     return steps

@@ -6,6 +6,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from agentops import health
 from agentops.api.views import api
 
+handler500 = "agentops.busy.server_error"
 urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/", admin.site.urls),
     path("api/v1/", api.urls),

@@ -7,7 +7,7 @@ from typing import Any
 import stripe
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
-from django.db import OperationalError
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from ninja import Header, NinjaAPI
@@ -18,8 +18,7 @@ from ninja.security import HttpBearer
 
 from agentops.api.parsing import MAX_BODY_BYTES, NotAcceptable, StrictParser, TooLarge, read_body, read_object
 from agentops.api.schemas import OperationOut, Problem, Received, RunOut, RunStarted, SendSignal, SignalOut, StartRun
-from agentops.busy import answer as busy_answer
-from agentops.busy import is_busy
+from agentops.busy import answer_to
 from agentops.starting import BadInput, checked_payload, start_workflow
 from agentops.workflows.registry import UnknownWorkflow
 from reconciliation.models import Operation
@@ -91,11 +90,13 @@ def refused(request: HttpRequest, problem: HttpError) -> HttpResponse:
 
 
 @api.exception_handler(OperationalError)
-def busy(request: HttpRequest, problem: OperationalError) -> HttpResponse:
-    """A lock that was not given in time; any other trouble of the database stays a server's error."""
-    if not is_busy(problem=problem):
+@api.exception_handler(InterfaceError)
+def not_now(request: HttpRequest, problem: Exception) -> HttpResponse:
+    """The database is busy or gone; any other trouble of it stays a server's error."""
+    answer = answer_to(request=request, problem=problem)
+    if answer is None:
         raise problem
-    return busy_answer(request=request)
+    return answer
 
 
 @api.exception_handler(RequestDataTooBig)

@@ -9,6 +9,7 @@ from django.test import Client
 
 from agentops import busy
 from approvals.models import Refusal, Vote
+from runs import record
 from runs.models import Signal
 from runs.services import tokens
 from tests.pages import world
@@ -68,6 +69,60 @@ def test_a_slow_statement_is_busy_and_nothing_else_is(db: str) -> None:
     }.items():
         with pytest.raises((OperationalError, DataError)) as caught, connection.cursor() as cursor:
             cursor.execute(sql)
-        found[name] = busy.is_busy(problem=caught.value)
+        found[name] = (busy.is_busy(problem=caught.value), busy.is_gone(problem=caught.value))
         connection.close()
-    assert found == {"slow": True, "wrong": False, "gone": False}
+    assert found == {"slow": (True, False), "wrong": (False, False), "gone": (False, True)}
+
+
+def by(code: type[psycopg.Error]) -> OperationalError:
+    problem = OperationalError("x")
+    problem.__cause__ = code("x")
+    return problem
+
+
+@pytest.mark.parametrize("code", [psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure])
+def test_a_transaction_that_lost_is_busy_on_the_page_and_recorded_nothing(
+    db: str, monkeypatch: pytest.MonkeyPatch, code: type[psycopg.Error]
+) -> None:
+    ask, maya = world.ask(), world.person("Maya Lindgren", "manager")
+    browser = Client(raise_request_exception=False)
+    browser.force_login(maya)
+    form = {"choice": "approve_confirmed", "page_digest": ask.page_digest, "as_user": str(maya.pk)}
+
+    def lose(**_: Any) -> None:
+        raise by(code)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(record, "append", lose)  # the last thing a vote does
+        answer = browser.post(f"/approvals/{ask.pk}/", form)
+    assert answer.status_code == 503 and "Nothing was recorded" in answer.content.decode()
+    assert not Vote.objects.exists()
+    assert browser.post(f"/approvals/{ask.pk}/", form).status_code == 302
+    assert Vote.objects.count() == 1
+
+
+@pytest.mark.parametrize("path", ["/approvals/", "/accounts/login/", "/api/v1/runs/" + "0" * 32])
+def test_a_database_that_is_gone_is_said_and_not_a_server_error(
+    db: str, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    maya = world.person("Maya Lindgren", "manager")
+    headers = {"Authorization": f"Bearer {tokens.issue(name='desk', label='Desk')}"}
+    browser = Client(raise_request_exception=False)
+    browser.force_login(maya)
+    connection.close()
+    monkeypatch.setitem(connection.settings_dict, "HOST", "/nowhere")
+    answer = browser.get(path, headers=headers)
+    assert answer.status_code == 503 and int(answer["Retry-After"]) > 0, answer.content
+    said = answer.content.decode()
+    assert "cannot be reached" in said and "nothing was recorded" not in said.lower()
+    assert path.startswith("/api/") == (answer.headers["Content-Type"] == "application/json")
+
+
+def test_a_bug_stays_a_server_error(db: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise RuntimeError("x")
+
+    monkeypatch.setattr("django.contrib.auth.middleware.get_user", broken)
+    browser = Client(raise_request_exception=False)
+    answer = browser.get("/approvals/")
+    assert answer.status_code == 500 and "Something broke" in answer.content.decode()
