@@ -7,6 +7,7 @@ import datetime as dt
 import logging
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection, transaction
@@ -147,7 +148,7 @@ def _park_paused(lease: leases.Lease) -> Next:
 
 def _let_go(lease: leases.Lease, *, reason: str) -> None:
     """Give the run back after a failure of code or database, with a growing pause; the claims are counted."""
-    with transaction.atomic(durable=True):
+    with suppress(leases.LeaseLost), transaction.atomic(durable=True):  # then another worker has it already
         run = leases.hold(lease=lease)
         if run.is_over:
             return
