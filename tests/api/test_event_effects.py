@@ -3,9 +3,12 @@
 import itertools
 from typing import Any
 
+import pytest
+
 from agentops.events import process_events
 from reconciliation.models import Observation, Operation
-from runs.models import ExternalEvent, Run
+from runs import record
+from runs.models import Event, ExternalEvent, Run
 from tests.api.caller import deliver, event
 from tests.engine.conftest import World
 from tests.engine.conftest import sandbox as sandbox  # these three are fixtures
@@ -93,22 +96,44 @@ def test_events_about_nothing_of_ours_and_malformed_ones_are_worked_off(world: W
     assert Run.objects.filter(pk=run.pk).values().get() == state
 
 
-def test_in_every_order_and_twice_the_end_is_the_same(world: World) -> None:
+THREE = {  # what billing tells of one credit, in the order in which it happened
+    "pending": ("credit_note.created", "pending"),
+    "succeeded": ("credit_note.updated", "issued"),
+    "settled": ("credit_note.updated", "settled"),
+}
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(THREE)), ids="-".join)
+def test_d7_in_every_order_and_twice_the_end_is_the_same(world: World, order: tuple[str, ...]) -> None:
+    """The first event makes us look, looking settles it; the two others, and every one once more, change nothing."""
     run, operation = lost_credit(world)
-    kinds = ("credit_note.created", "credit_note.updated", "credit_note.voided")
-    for turn, order in enumerate(itertools.permutations(range(3))):
-        for number in (*order, *order):
-            deliver(about_credit(operation.identity, event_id=f"evt_{turn}_{number}", kind=kinds[number]))
-        process_events(limit=10)
-    assert set(ExternalEvent.objects.values_list("times_received", flat=True)) == {2}
+
+    def tell(name: str, sent: str) -> None:
+        kind, status = THREE[name]
+        body = about_credit(operation.identity, event_id=f"evt_{name}_{sent}", kind=kind)
+        body["data"]["object"]["status"] = status
+        for first in (True, False):
+            assert deliver(body).json()["first"] is first
+
+    tell(order[0], "early")
+    process_events(limit=10)
     run = world.work(run)
     operation.refresh_from_db()
-    settled = (operation.state, operation.external_reference, operation.settled_at)
-    assert (run.state, operation.state) == ("completed", "succeeded")
-    for number in (2, 0, 1):  # late ones change nothing any more
-        deliver(about_credit(operation.identity, event_id=f"late_{number}", kind=kinds[number]))
-    process_events(limit=10)
+    settled = (operation.state, operation.external_reference, operation.settled_at, operation.settled_by)
+    assert settled[0] == "succeeded" and settled[3] == "probe"
+    ended = (run.state, run.outcome, run.finished_at)
+    for name, sent in (*((one, "early") for one in order[1:]), *((one, "late") for one in order)):
+        tell(name, sent)
+    process_events(limit=100)
     operation.refresh_from_db()
-    assert settled == (operation.state, operation.external_reference, operation.settled_at)
-    assert ExternalEvent.objects.filter(result="the operation is succeeded").count() == 3
+    run.refresh_from_db()
+    assert settled == (operation.state, operation.external_reference, operation.settled_at, operation.settled_by)
+    assert ended == (run.state, run.outcome, run.finished_at) and run.state == "completed"
+    assert set(ExternalEvent.objects.values_list("times_received", flat=True)) == {2}
+    # the stale ones are told as such: by what came of them, and in the run's own record
+    results = list(ExternalEvent.objects.order_by("received_at").values_list("result", flat=True))
+    assert results == ["asked billing about the operation"] + ["the operation is succeeded"] * (len(results) - 1)
+    told = Event.objects.filter(stream=f"run:{run.pk}", kind="event.received").count()
+    assert told == len(results) == 6
+    assert record.verify(stream=f"run:{run.pk}") is None
     assert len(world.credits()) == 1
