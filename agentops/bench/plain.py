@@ -1,7 +1,7 @@
 """The plain workflow: read a fact, propose, ask a person, carry it out, finish. Its parts do nothing, in no time."""
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from agentops.workflows.base import AskAgent, Card, Complete, Done, Draft, Facts, HandOver, Refused, Row, Subject
@@ -70,6 +70,7 @@ class Plain:
     tools: ClassVar[tuple[str, ...]] = (NOTE_CONTRACT.name,)
     Input: ClassVar[type[Strict]] = PlainInput
     choices: ClassVar[tuple[type[Strict], ...]] = ()
+    events: ClassVar[Mapping[str, type[Strict]]] = {}
     asks_again_when_rejected: ClassVar[bool] = False
 
     def subject(self, *, data: dict[str, Any]) -> Subject:
