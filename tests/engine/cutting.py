@@ -1,6 +1,7 @@
 """A door to PostgreSQL that breaks connections at a COMMIT: before the server sees it, or before its answer is seen."""
 
 import contextlib
+import random
 import selectors
 import socket
 import threading
@@ -11,10 +12,10 @@ COMMIT = b"COMMIT\x00"
 
 
 class CuttingDoor:
-    """Listens in `folder` as a server would. Every `every`-th COMMIT ends its connection: `landed` or not."""
+    """Listens in `folder` as a server would. One COMMIT in five or so ends its connection: `landed` or not."""
 
-    def __init__(self, *, folder: Path, server: Path, every: int, landed: bool) -> None:
-        self.every, self.landed, self.server = every, landed, server
+    def __init__(self, *, folder: Path, server: Path, seed: int, landed: bool) -> None:
+        self.dice, self.landed, self.server = random.Random(seed), landed, server
         self.commits = self.cuts = 0
         self.lock = threading.Lock()
         self.listener = socket.socket(socket.AF_UNIX)
@@ -33,7 +34,7 @@ class CuttingDoor:
     def _is_cut(self) -> bool:
         with self.lock:
             self.commits += 1
-            cut = self.commits % self.every == 0
+            cut = self.dice.random() < 0.2
             self.cuts += cut
             return cut
 
@@ -62,8 +63,8 @@ class CuttingDoor:
 
 
 @contextlib.contextmanager
-def cutting_door(*, folder: Path, server: Path, every: int, landed: bool) -> Iterator[CuttingDoor]:
-    door = CuttingDoor(folder=folder, server=server, every=every, landed=landed)
+def cutting_door(*, folder: Path, server: Path, seed: int, landed: bool) -> Iterator[CuttingDoor]:
+    door = CuttingDoor(folder=folder, server=server, seed=seed, landed=landed)
     try:
         yield door
     finally:

@@ -2,6 +2,8 @@
 
 import datetime as dt
 import itertools
+import os
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -15,14 +17,17 @@ from django.db import DatabaseError, connection, transaction
 
 from agentops import engine
 from agentops.local.postgres import EmbeddedPostgres
+from agentops.workflows.base import Facts, Judged, Timer, WaitFor
+from agentops.workflows.service_credit import ServiceCredit
 from runs import clock, record, waiting
-from runs.models import Evidence, Run, Signal, Wait
+from runs.models import Evidence, ModelCall, Run, Signal, Wait
 from runs.services import operate, principals, signalling
 from runs.services.runs import start
 from runs.services.waits import wake_for_ended_runs
 from tests.api.caller import in_thread
 from tests.conftest import TEMPLATE
 from tests.engine.conftest import World
+from tests.engine.workers import wait_until_stopped
 
 _number = itertools.count(1)
 PAID = {"key": "payment", "event": "paid"}
@@ -332,7 +337,35 @@ def test_a_child_that_cannot_be_started_needs_a_person(world: World) -> None:
     assert waits(run) == [("child", "dropped")]
 
 
+def test_frozen_between_the_start_and_its_note_the_started_run_is_one(world: World, settings: Any) -> None:
+    settings.LEASE_SECONDS = 2
+    run = world.scripted("f", {"key": "child", "start": {"name": "c", "waits": [PAID]}})
+    pid = world.worker(run, freeze_at="wait.started")
+    wait_until_stopped(pid)
+    run = world.work(run, until=lambda one: one.waits_for.startswith("another run: "))
+    events = run.event_seq
+    os.kill(pid, signal.SIGCONT)
+    assert world.workers.wait(pid) == 0
+    run.refresh_from_db()
+    assert (run.state, run.event_seq, record.verify(stream=f"run:{run.pk}")) == ("waiting", events, None)
+    assert Run.objects.filter(start_key=f"wait:{Wait.objects.get(run=run).pk}").count() == 1
+
+
 # ---- the wait itself
+
+
+def test_an_agents_choice_may_be_to_wait(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = ServiceCredit.judge
+
+    def wait_first(self: ServiceCredit, *, choice: Any, data: dict[str, Any], facts: Facts) -> Judged:
+        if "cooling" in facts:
+            return judge(self, choice=choice, data=data, facts=facts)
+        return WaitFor(key="cooling", on=Timer(after=dt.timedelta(milliseconds=50)))
+
+    monkeypatch.setattr(ServiceCredit, "judge", wait_first)
+    run = world.work(world.start("CS-8815"), until=over)
+    assert (run.state, waits(run), len(world.credits())) == ("completed", [("cooling", "passed")], 1)
+    assert ModelCall.objects.filter(run=run).count() == 2
 
 
 def test_a_workflow_that_asks_for_the_same_again_does_not_wait_for_ever(world: World) -> None:
