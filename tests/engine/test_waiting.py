@@ -204,7 +204,6 @@ def test_what_came_too_late_does_not_count(world: World, owner: psycopg.Connecti
 
 
 def test_an_event_races_with_the_deadline_and_one_of_both_counts(world: World) -> None:
-    ends = set()
     for number in range(6):
         run = waiting_run(world, f"race-{number}", {**PAID, "within": 250})
         gate = threading.Barrier(2)
@@ -221,10 +220,8 @@ def test_an_event_races_with_the_deadline_and_one_of_both_counts(world: World) -
             gate.wait(10)
             run = world.work(run, until=over)
             sent.result()
-        ends.add(run.outcome)
         assert waits(run) in ([("payment", "came")], [("payment", "late")])
         assert Signal.objects.get(run=run).result != ""
-    assert ends <= {"v2: payment came", "v2: payment late"}
 
 
 # ---- another run
@@ -384,7 +381,7 @@ def test_a_paused_run_goes_on_waiting_and_its_time_goes_on(world: World) -> None
     run = waiting_run(world, "p", {"key": "quiet", "timer": 300})
     assert operate.pause(run_id=run.pk, principal=priya, reason="month end").ok
     engine.advance(run_id=run.pk)
-    time.sleep(0.4)
+    time.sleep(0.4)  # the timer's
     run.refresh_from_db()
     assert (run.state, run.waits_for, run.wake_at) == ("waiting", "a person to resume it", None)
     assert operate.resume(run_id=run.pk, principal=priya, reason="done").ok
