@@ -7,8 +7,13 @@ from typing import Any
 from celery import Celery
 from celery.signals import after_setup_logger, celeryd_init, worker_process_init
 from django.db import connection
+from kombu.transport.redis import Channel
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agentops.settings")
+
+# On closing a lost connection Kombu would put the messages in hand back; with the broker gone that fails and takes the
+# worker down, with every call it is making. A hint needs no putting back: the relay gives it again.
+Channel.do_restore = False
 
 app = Celery("agentops")
 app.config_from_object("django.conf:settings", namespace="CELERY")
