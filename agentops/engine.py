@@ -7,11 +7,14 @@ import datetime as dt
 import logging
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 
 from django.conf import settings
 from django.db import transaction
 
 from agentops import hints
+from agentops.patience import patiently
 from agentops.reasons import Reason
 from agentops.steps import authorising, cancelling, deciding, executing, gathering, settling
 from agentops.steps.base import InHand, Next, Step, hand_over, park
@@ -64,7 +67,9 @@ def advance(*, run_id: uuid.UUID) -> int:
         log.warning("run %s: another worker has it now", run_id)
     except Exception as problem:
         log.exception("run %s: a step failed", run_id)
-        _let_go(lease, reason=f"{type(problem).__name__}: {problem}")
+        # without this, a run whose database went away would stay with this worker until the lease runs out
+        with suppress(leases.LeaseLost):  # somebody else has it by now
+            patiently(partial(_let_go, lease, reason=f"{type(problem).__name__}: {problem}"))
     hints.publish(run_id=run_id, seq=Run.objects.values_list("event_seq", flat=True).get(pk=run_id))
     return steps
 
