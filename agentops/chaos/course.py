@@ -10,7 +10,7 @@ from agentops.chaos import audit
 from agentops.chaos.judge import Seen, Verdict, judge
 from agentops.chaos.load import Approver, Starts, world
 from agentops.chaos.report import Progress, clock, say
-from agentops.chaos.scale import OPERATIONS_EACH, Scale
+from agentops.chaos.scale import OPERATIONS_EACH, PARTS, SLOWEST, Scale
 from agentops.chaos.schedule import Schedule
 from agentops.chaos.storm import Storm
 from agentops.demo.sandbox_client import SandboxClient
@@ -19,9 +19,8 @@ from agentops.local.supervisor import Watcher
 from runs.models import Run
 from runs.services import tokens
 
-PAUSE = 0.05
+PAUSE = 0.1
 OVER = ("completed", "rejected", "cancelled", "failed", "needs_person")
-SLOWEST = 3  # times as long as the storm should take
 LOOK = 2.0  # seconds between two looks at the tables while the rest is finishing
 
 
@@ -74,7 +73,8 @@ class Course:
         self.starts.begin()
         self.approver.begin()
         while (elapsed := time.monotonic() - self.began) < self.scale.seconds * SLOWEST:
-            if elapsed > self.scale.seconds and self.starts.is_done and not self.storm.waiting:
+            killed = min(self.storm.kills[part] for part in PARTS) >= self.scale.least_kills
+            if elapsed > self.scale.seconds and self.starts.is_done and killed:
                 return
             self.watcher.look()
             self.storm.step(elapsed=elapsed)

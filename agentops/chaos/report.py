@@ -40,7 +40,8 @@ class Progress:
 
 def opening(*, seed: int, scale: Scale, schedule: Schedule) -> str:
     """What is going to happen, with every limit that is not the product's own."""
-    customers, blows = schedule.customers, schedule.blows
+    customers = schedule.customers
+    blows = [one for one in schedule.blows if one.at < scale.seconds]
     kills = sum(one.act == "kill" for one in blows)
     corrections = sum(len(one.corrections) for one in customers)
     twins = sum(one.twin for one in customers)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 PARTS = ("web", "worker child", "worker parent", "relay", "postgres", "broker")
 OPERATIONS_EACH = 3  # a service credit is a credit, a change of the ticket and a drafted reply
 LONG_MINUTES = 30
+SLOWEST = 3  # times as long as it should take is how long the storm lasts at most
 
 
 class BadScale(ValueError):

@@ -8,7 +8,7 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentops.chaos.scale import PARTS, Scale
+from agentops.chaos.scale import PARTS, SLOWEST, Scale
 
 Fault = dict[str, Any]
 
@@ -220,10 +220,11 @@ def _on_event(rng: random.Random, mode: str) -> Fault:
 
 
 def _blows(rng: random.Random, scale: Scale) -> list[Blow]:
+    """Enough for the longest that the storm may last."""
     found: list[Blow] = []
     waiting: list[tuple[str, str]] = []
     at = 2.0 if scale.seconds > 60 else 1.0
-    while (at := at + rng.uniform(*scale.gap)) < scale.seconds - 3:
+    while (at := at + rng.uniform(*scale.gap)) < scale.seconds * SLOWEST:
         if not waiting:
             waiting = [("kill", part) for part in PARTS] + [("freeze", part) for part in rng.sample(PARTS, 3)]
             rng.shuffle(waiting)

@@ -13,7 +13,7 @@ from tests.local.observing import alive, eventually
 
 pytestmark = pytest.mark.stack
 SMALL = (
-    "seconds=24, customers=36, gap=(1.2, 2.4), drain=240, least_operations=100, least_faults=1, least_kills=1, lease=8"
+    "seconds=20, customers=28, gap=(1.0, 2.2), drain=240, least_operations=80, least_faults=1, least_kills=1, lease=8"
 )
 CODE = (
     "import sys; from agentops.chaos.__main__ import run; from agentops.chaos.scale import Scale;"
@@ -66,16 +66,15 @@ def test_nothing_is_doubled_lost_or_stuck_in_a_small_storm(tmp_path: Path) -> No
     assert list(tmp_path.glob("agentops-chaos-*")) == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_stops_everything_it_started(tmp_path: Path, number: signal.Signals) -> None:
+def test_an_interrupted_run_stops_everything_it_started(tmp_path: Path) -> None:
     process = start(tmp_path)
     output = tmp_path / "output"
     eventually(lambda: "0:00 of" in output.read_text() or process.poll() is not None, seconds=60)
     started = descendants(process.pid)
     assert len(started) > 10, output.read_text()
-    process.send_signal(number)
+    process.send_signal(signal.SIGINT)
     assert process.wait(40) == 130
     eventually(lambda: not any(alive(pid) for pid in started))
-    assert f"stopped ({number.name})" in output.read_text()
+    assert "stopped (SIGINT)" in output.read_text()
     assert "Traceback" not in output.read_text()
     assert list(tmp_path.glob("agentops-chaos-*")) == []
