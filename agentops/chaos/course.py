@@ -21,6 +21,7 @@ from runs.services import tokens
 
 PAUSE = 0.1
 OVER = ("completed", "rejected", "cancelled", "failed", "needs_person")
+MOSTLY = 0.8  # of the runs are over before the storm may be
 LOOK = 2.0  # seconds between two looks at the tables while the rest is finishing
 
 
@@ -74,7 +75,8 @@ class Course:
         self.approver.begin()
         while (elapsed := time.monotonic() - self.began) < self.scale.seconds * SLOWEST:
             killed = min(self.storm.kills[part] for part in PARTS) >= self.scale.least_kills
-            if elapsed > self.scale.seconds and self.starts.is_done and killed:
+            through = self._over() >= MOSTLY * len(self.schedule.customers)
+            if elapsed > self.scale.seconds and self.starts.is_done and killed and through:
                 return
             self.watcher.look()
             self.storm.step(elapsed=elapsed)
