@@ -5,7 +5,7 @@ SHELL := /bin/sh
 MAKEFLAGS += --no-print-directory
 export PYTHON ?=
 .DEFAULT_GOAL := help
-.PHONY: help run demo test test-fast check lock clean venv venv-dev
+.PHONY: help run demo chaos test test-fast check lock clean venv venv-dev
 
 PY := .venv/bin/python
 # A file's tests stay together; each of the two processes has servers of its own.
@@ -21,6 +21,9 @@ run: venv ## start everything on this machine; PORT=8000, AGENTOPS_DATA=.data; C
 
 demo: venv ## play the reference case with billing's answer lost; TICKET=case.json plays another
 	@exec $(PY) -m agentops.demo $(if $(TICKET),"$(TICKET)")
+
+chaos: venv ## three minutes of faults, kills and freezes, judged; CHAOS_MINUTES=30, CHAOS_SEED= replays
+	@exec $(PY) -m agentops.chaos
 
 test: venv-dev ## run every test
 	@exec $(PY) -m pytest $(SIDE_BY_SIDE)

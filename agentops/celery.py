@@ -7,8 +7,29 @@ from typing import Any
 from celery import Celery
 from celery.signals import after_setup_logger, celeryd_init, worker_process_init
 from django.db import connection
+from kombu.transport.redis import Channel, QoS
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agentops.settings")
+
+
+class HintsInHand(QoS):  # type: ignore[misc]  # kombu has no types
+    """Messages in hand when the broker goes are neither put back nor acknowledged: a hint is given again.
+
+    Kombu tries both over the connection that is gone, and its error takes the worker down with every call it is making.
+    """
+
+    restore_at_shutdown = False
+
+    def ack(self, delivery_tag: str) -> None:
+        if not self.channel.closed:
+            super().ack(delivery_tag)
+
+    def reject(self, delivery_tag: str, requeue: bool = False) -> None:
+        if not self.channel.closed:
+            super().reject(delivery_tag, requeue=requeue)
+
+
+Channel.QoS = HintsInHand
 
 app = Celery("agentops")
 app.config_from_object("django.conf:settings", namespace="CELERY")

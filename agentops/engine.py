@@ -8,11 +8,13 @@ import logging
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db import transaction
 
 from agentops import hints
+from agentops.patience import patiently
 from agentops.reasons import Reason
 from agentops.steps import authorising, cancelling, deciding, executing, gathering, settling, waiting
 from agentops.steps.base import InHand, Next, Step, hand_over, park
@@ -65,9 +67,8 @@ def advance(*, run_id: uuid.UUID) -> int:
         log.warning("run %s: another worker has it now", run_id)
     except Exception as problem:
         log.exception("run %s: a step failed", run_id)
-        if isinstance(problem, OperationalError | InterfaceError):
-            connection.close()  # it may be broken; a new one tells whether the database is there
-        _let_go(lease, reason=f"{type(problem).__name__}: {problem}")
+        # without this, a run whose database went away would stay with this worker until the lease runs out
+        patiently(partial(_let_go, lease, reason=f"{type(problem).__name__}: {problem}"))
     hints.publish(run_id=run_id, seq=Run.objects.values_list("event_seq", flat=True).get(pk=run_id))
     return steps
 

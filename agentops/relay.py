@@ -84,6 +84,7 @@ class Relay:
             return False
         if self.broker_down_since is not None:
             log.info("the broker answers again")
+            self.hinted.clear()  # whatever it was told before may be lost with it
         self.broker_down_since = None
         return True
 

@@ -2,11 +2,13 @@
 
 import logging
 import uuid
+from functools import partial
 
 from django.db import connection
 
 from agentops import engine
 from agentops.celery import app
+from agentops.patience import patiently
 
 log = logging.getLogger(__name__)
 
@@ -20,4 +22,5 @@ def advance(run_id: str) -> int:
         log.warning("a message named no run: %.80r", run_id)
         return 0
     connection.close_if_unusable_or_obsolete()
-    return engine.advance(run_id=wanted)
+    # a worker that gave up at once would use up every hint there is while the database is away
+    return patiently(partial(engine.advance, run_id=wanted))

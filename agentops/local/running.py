@@ -19,6 +19,7 @@ from agentops.local.variables import ROOT, child_environment
 
 SETTLE_SECONDS = 0.4  # a program without a sign of readiness counts as ready when it is still there after this
 PAUSE = 0.05
+ANSWER_SECONDS = 2.0  # whoever looks after all processes must not wait long for one
 
 
 class RunningProgram:
@@ -68,7 +69,7 @@ class RunningProgram:
         Raises LocalStackError if it ends or its patience does, with the end of its log.
         """
         deadline = self.started + self.program.patience
-        while not self._ready():
+        while not self.ready():
             if not self.alive:
                 assert self.process is not None
                 raise self._trouble(f"ended at its start ({describe(self.process.returncode)})")
@@ -80,7 +81,8 @@ class RunningProgram:
     def _trouble(self, what: str) -> LocalStackError:
         return LocalStackError(f"{self.name} {what}. The end of {self.log}:{tail(self.log)}")
 
-    def _ready(self) -> bool:
+    def ready(self) -> bool:
+        """Whether it is there and has given its sign; answers within ANSWER_SECONDS."""
         if not self.alive:
             return False
         if self.program.ready_url is not None:
@@ -150,7 +152,7 @@ def describe(status: int, /) -> str:
 def answers(url: str, /) -> bool:
     """Whether an HTTP server answers at ``url``, whatever it says."""
     parts = urlsplit(url)
-    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=5)
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=ANSWER_SECONDS)
     try:
         connection.request("GET", parts.path or "/", headers={"Host": f"localhost:{parts.port}"})
         connection.getresponse().read()

@@ -99,14 +99,27 @@ class Stack:
 
     def start(self, name: str) -> None:
         """Start a program or server that isn't running, and wait until it is ready."""
+        alive = bool(self.pids(name))
+        self.begin(name)
+        if not alive and name not in self.servers():
+            self._running(name).wait_until_ready(meanwhile=self.show_logs)
+
+    def begin(self, name: str) -> None:
+        """Start a program that isn't running, without waiting for it (``is_ready`` tells); a server with waiting,
+        which is a second or so."""
         server = self.servers().get(name)
         if server is not None:
             server.start()
-            return
-        running = self._running(name)
-        if not running.alive:
-            running.start()
-            running.wait_until_ready(meanwhile=self.show_logs)
+        elif not self._running(name).alive:
+            self._running(name).start()
+
+    def is_ready(self, name: str) -> bool:
+        """Whether a program or server is there and can be used."""
+        return bool(self.pids(name)) if name in self.servers() else self._running(name).ready()
+
+    def patience(self, name: str) -> float:
+        """How many seconds a program may take to become ready."""
+        return 0.0 if name in self.servers() else self._running(name).program.patience
 
     def kill(self, name: str) -> None:
         """SIGKILL a program (with all of its session) or a server ("postgres", "valkey"), and wait for its end."""
