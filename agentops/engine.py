@@ -13,7 +13,7 @@ from django.db import transaction
 
 from agentops import hints
 from agentops.reasons import Reason
-from agentops.steps import authorising, cancelling, deciding, executing, gathering, settling
+from agentops.steps import authorising, cancelling, deciding, executing, freezing, gathering, settling
 from agentops.steps.base import InHand, Next, Step, hand_over, park
 from agentops.workflows.registry import UnknownWorkflow, workflow
 from reconciliation.case_opening import open_case
@@ -88,7 +88,7 @@ def _step(lease: leases.Lease, hand: InHand) -> Next:
         return _park_paused(lease)
     if run.state == RunState.NEEDS_PERSON:
         return _park_for_person(lease)
-    return STEPS[run.as_state()](step)
+    return freezing.hold(step) or STEPS[run.as_state()](step)
 
 
 def _give_up(lease: leases.Lease, *, code: Reason, reason: str) -> Next:

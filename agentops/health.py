@@ -16,7 +16,8 @@ from django.views.decorators.http import require_safe
 
 from agentops import servers
 from agentops.checks_live import pending_migrations
-from agentops.relay import LOCK
+from agentops.relay import JOBS, LOCK
+from runs.services import recurring
 
 SECONDS = 2.0
 LATE_SECONDS = 60  # work due for longer than this and not taken up: too few workers, or none
@@ -67,6 +68,10 @@ def _workers() -> str:
     return "" if late <= LATE_SECONDS else f"a run is due for {late:.0f} s and no worker has taken it up"
 
 
+def _recurring() -> str:
+    return "; ".join(f"{job.name}: {wrong}" for job, wrong in recurring.told(names=JOBS) if wrong)
+
+
 def _asked_of_the_database(part: Callable[[], str]) -> str:
     try:
         return part()
@@ -86,7 +91,7 @@ def live(request: HttpRequest) -> JsonResponse:
 def ready(request: HttpRequest) -> JsonResponse:
     """`{"ready": …, "parts": {"database": "ok" or what is wrong, …}}`; see the module for the status."""
     wrong = {"database": _database(), "broker": _broker()}
-    for name, part in (("relay", _relay), ("workers", _workers)):
+    for name, part in (("relay", _relay), ("workers", _workers), ("recurring", _recurring)):
         wrong[name] = "cannot be told without the database" if wrong["database"] else _asked_of_the_database(part)
     counted = wrong.values() if request.GET.get("all") == "1" else [wrong["database"]]
     serving = not any(counted)

@@ -30,6 +30,11 @@ def grant(*tables: str, rights: str) -> migrations.RunSQL:
     return migrations.RunSQL(_if_role(statements + sequences), migrations.RunSQL.noop)
 
 
+def grant_more(table: str, *, rights: str) -> migrations.RunSQL:
+    """Add `rights` to what the application's role has on a table already, for columns that came later."""
+    return migrations.RunSQL(_if_role(f"EXECUTE 'GRANT {rights} ON {table} TO {_role()}';"), migrations.RunSQL.noop)
+
+
 def grant_framework() -> migrations.RunSQL:
     """Everything but TRUNCATE on the tables of Django and allauth; reading only on the list of migrations."""
     sql = f"""

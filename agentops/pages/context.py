@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
 from agentops.demo.world import PASSWORD, PEOPLE
+from approvals import freezes
 from approvals.queries import drafts_waiting, waiting_count
 from reconciliation.models import Case
 from reconciliation.models.case import CaseState
@@ -26,6 +27,9 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         "demo_people": PEOPLE if settings.DEMO else (),
         "demo_password": PASSWORD if settings.DEMO else "",
         "theme": theme if theme in THEMES else "system",
+        "freezes": SimpleLazyObject(
+            lambda: list(freezes.current()) if user is not None and user.is_authenticated else []
+        ),
         # lazy: fragments and the login page never ask
         "counts": SimpleLazyObject(lambda: _counts(user) if user is not None and user.is_authenticated else {}),
     }

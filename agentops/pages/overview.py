@@ -8,6 +8,7 @@ from django.db.models import Count, F, Max, Min, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from agentops.relay import JOBS
 from approvals.models import ApprovalRequest
 from approvals.models.request import RequestState
 from reconciliation.models import Attempt, Case, Operation, WorkerProcess
@@ -17,6 +18,7 @@ from runs import clock
 from runs.access import needs
 from runs.models import Run
 from runs.models.run import LIVE, RunState
+from runs.services import recurring
 
 LATELY = dt.timedelta(minutes=5)
 
@@ -108,5 +110,6 @@ def overview(request: HttpRequest) -> HttpResponse:
             {"title": "Work", "figures": _work(now)},
         ],
         "recent": list(recent),
+        "recurring": recurring.told(names=JOBS),
     }
     return render(request, "agentops/overview.html", context)

@@ -10,6 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
+from agentops.acts import perform
 from agentops.pages import detail, live
 from agentops.pages.operating import ACTS, Act, say
 from approvals.models import ApprovalRequest
@@ -17,8 +18,9 @@ from reconciliation.models import Case, Operation
 from runs import clock, queries, record
 from runs.access import needs, refused, someone_else, user_of
 from runs.models import Event, Evidence, ModelCall, Proposal, Run
+from runs.models.run import RunState
 from runs.rights import NO_RIGHT
-from runs.services import operate, principals
+from runs.services import principals
 
 AUDIT_PAGE = 500
 TABS = (
@@ -134,7 +136,11 @@ def _acts(request: HttpRequest, run: Run) -> list[Act]:
     """What this person can do to the run as it stands."""
     if run.is_over or run.cancel_requested_at or not request.user.has_perm("runs.operate_run"):
         return []
-    return [ACTS["resume" if run.paused_at else "pause"], ACTS["cancel"]]
+    with_people = run.state == RunState.NEEDS_PERSON
+    keys = ["resume" if run.paused_at else "pause"]
+    keys += [] if with_people or run.paused_at or run.frozen_by else ["again"]
+    keys += [] if with_people else ["to-person"]
+    return [ACTS[key] for key in (*keys, "cancel")]
 
 
 def _page(
@@ -201,7 +207,7 @@ def run_record(request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
 @require_POST
 @needs("runs.operate_run")
 def run_act(request: HttpRequest, run_id: uuid.UUID, act: str) -> HttpResponse:
-    """Pause, resume or cancel, with a reason."""
+    """One of the acts on a run, with a reason."""
     run = _found(run_id)
     if act not in ACTS:
         raise Http404
@@ -210,9 +216,8 @@ def run_act(request: HttpRequest, run_id: uuid.UUID, act: str) -> HttpResponse:
     form = ReasonForm(request.POST)
     if not form.is_valid():
         return _page(request, run, tab="trace", form=form, dialog=act, status=422)
-    service = {"pause": operate.pause, "resume": operate.resume, "cancel": operate.cancel}[act]
     principal = principals.of_user(user=user_of(request))
-    result = service(run_id=run.pk, principal=principal, reason=form.cleaned_data["reason"])
+    result = perform(act=act, run_id=run.pk, principal=principal, reason=form.cleaned_data["reason"])
     if result.ok:
         messages.success(request, ACTS[act].done)
     elif result.code == NO_RIGHT:

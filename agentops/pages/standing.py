@@ -73,6 +73,8 @@ def _waits(*, run: Run, request: ApprovalRequest | None) -> str:
         return ""
     if run.paused_at is not None and run.waits_for == PAUSED:
         return PAUSED
+    if run.frozen_by is not None:
+        return run.waits_for
     if run.state == S.AWAITING_APPROVAL and request is not None:
         if request.state == RequestState.APPROVED:
             return "Approved, waiting to run"

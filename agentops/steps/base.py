@@ -1,6 +1,7 @@
 """What every step has in hand, and the one way it commits."""
 
 import datetime as dt
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -76,12 +77,14 @@ def committing(lease: leases.Lease, point: str) -> Iterator[Run]:
     hints.publish(run_id=lease.run_id, seq=seq)
 
 
-def park(run: Run, *, until: dt.datetime | None, waits_for: str) -> Next:
+def park(run: Run, *, until: dt.datetime | None, waits_for: str, frozen_by: uuid.UUID | None = None) -> Next:
     """Let go of the locked run until `until`, or until somebody wakes it. The caller has looked, under this lock, that
-    nothing it waits for has happened."""
+    nothing it waits for has happened. `frozen_by` is the freeze it waits for, if it is one."""
+    changed = ["frozen_by"] if frozen_by != run.frozen_by else []
+    run.frozen_by = frozen_by
     run.wake_at, run.waits_for = transitions.due(run=run, at=until), waits_for[:300]
     run.lease_until, run.lease_holder, run.claims_in_row = None, "", 0
-    run.save(update_fields=["wake_at", "waits_for", "lease_until", "lease_holder", "claims_in_row"])
+    run.save(update_fields=["wake_at", "waits_for", "lease_until", "lease_holder", "claims_in_row", *changed])
     return Next.PARK
 
 

@@ -8,8 +8,10 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 
 from agentops.reasons import Reason
+from agentops.steps import freezing
 from agentops.steps.base import Next, Step, committing, done_so_far, hand_over, out_of_date, park, wait
 from agentops.steps.gathering import go_on, read_facts
+from approvals.freezes import FROZEN
 from approvals.queries import binding_over
 from reconciliation import moves
 from reconciliation.classification import Resend, Result
@@ -153,7 +155,10 @@ def _record(opened: execute.Opened, answer: Answer, connector: Tool, step: Step)
 
 
 def _held(step: Step, held: execute.Held) -> Next:
-    """Nothing changes; it is tried again in a moment."""
+    """Nothing changes; it is tried again in a moment, or when the freeze is lifted. What may have happened already is
+    asked about meanwhile."""
+    if held.code == FROZEN and step.run.state == RunState.EXECUTING:
+        return freezing.hold(step) or Next.GO_ON
     with committing(step.lease, "run.advanced") as run:
         until = clock.now() + settings.HELD_RETRY
         if run.state == RunState.EXECUTING:

@@ -7,6 +7,7 @@ from django.conf import settings
 from agentops.reasons import Reason
 from agentops.steps.base import Next, Step, committing, done_so_far, hand_over, park, wait
 from agentops.workflows.base import AskAgent, Complete, Draft, HandOver
+from approvals import freezes
 from approvals.models import ApprovalRequest
 from runs import clock, keeping, record, retry, transitions
 from runs.models import Evidence, ModelCall, Principal, Proposal, Run
@@ -65,8 +66,8 @@ def _wait_for_source(step: Step, resume_to: RunState, problem: str) -> Next:
 
 def _no_later(run: Run, until: dt.datetime) -> dt.datetime:
     """Not past the deadline of what is asked: a source that is down holds up no expiry."""
-    asked = ApprovalRequest.objects.filter(run=run, state="open").values_list("respond_by", flat=True).first()
-    return min(until, asked) if asked else until
+    asked = ApprovalRequest.objects.filter(run=run, state="open").select_related("proposal").first()
+    return until if asked is None else min(until, freezes.answer_by(request=asked, run=run, now=clock.now()))
 
 
 def gather(step: Step) -> Next:

@@ -42,7 +42,7 @@ def test_live_needs_nothing() -> None:
 
 
 def test_all_is_well(db: str, relay: None) -> None:
-    assert parts() == (200, {"database": "ok", "broker": "ok", "relay": "ok", "workers": "ok"})
+    assert parts() == (200, {"database": "ok", "broker": "ok", "relay": "ok", "workers": "ok", "recurring": "ok"})
 
 
 def test_no_relay_at_work(db: str) -> None:
