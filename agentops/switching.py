@@ -38,13 +38,13 @@ def reach(*, scope: str) -> Reach:
 
 
 CONSEQUENCE = (
-    "From the moment this is recorded nothing new is sent under it. Runs stop at their next step and wait; approving stops,"
-    " rejecting stays possible, and the time to answer stands still. What was sent already is still asked about and"
-    " settled. Nothing is lost: lifting it lets every run go on where it was."
+    "From the moment this is recorded nothing new is sent under it. Runs stop at their next step and wait; approving"
+    " stops, rejecting stays possible, and the time to answer stands still. What was sent already is still asked about"
+    " and settled. Nothing is lost: lifting it lets every run go on where it was."
 )
 LIFT_CONSEQUENCE = (
-    "What it held goes on where it was, by and by, and every check is made again before anything is sent. Requests get the"
-    " time back for which their clock stood still, but no approval is good for longer than it was said to be."
+    "What it held goes on where it was, by and by, and every check is made again before anything is sent. Requests get"
+    " the time back for which their clock stood still, but no approval is good for longer than it was said to be."
 )
 _SAID = {
     "no_right": "Your rights have changed: this takes an active account with the right to freeze. Nothing was changed.",

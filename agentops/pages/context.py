@@ -21,17 +21,16 @@ THEMES = ("light", "dark", "system")
 def shell(request: HttpRequest) -> dict[str, Any]:
     theme = request.COOKIES.get("theme", "")
     user = getattr(request, "user", None)
+    signed_in = user is not None and user.is_authenticated
     return {
         "demo": settings.DEMO,
         "demo_world": bool(settings.DEMO and settings.SANDBOX_URL),
         "demo_people": PEOPLE if settings.DEMO else (),
         "demo_password": PASSWORD if settings.DEMO else "",
         "theme": theme if theme in THEMES else "system",
-        "freezes": SimpleLazyObject(
-            lambda: list(freezes.current()) if user is not None and user.is_authenticated else []
-        ),
         # lazy: fragments and the login page never ask
-        "counts": SimpleLazyObject(lambda: _counts(user) if user is not None and user.is_authenticated else {}),
+        "freezes": SimpleLazyObject(lambda: list(freezes.current()) if signed_in else []),
+        "counts": SimpleLazyObject(lambda: _counts(user) if user is not None and signed_in else {}),
     }
 
 

@@ -1,4 +1,4 @@
-"""One act on many runs: what is chosen, the question with its consequence, and the page that shows what became of it."""
+"""One act on many runs: what is chosen, the question with its consequence, and what became of each run."""
 
 import uuid
 from dataclasses import dataclass
@@ -76,13 +76,15 @@ def _question(
     act, choice = ACTS.get(data.get("act", "")), _chosen(data)
     if act is None:
         raise Http404
+    number = choice.runs.count()
     context: dict[str, Any] = {
         "section": "runs",
         "now": clock.now(),
         "act": act,
         "choice": choice,
-        "number": choice.runs.count(),
+        "number": number,
         "named": choice.runs.order_by("-created_at", "-id")[:SHOWN],
+        "more": max(number - SHOWN, 0),
         "form": form,
         "problem": problem,
     }

@@ -95,8 +95,8 @@ ACTS = {
         word="Try again now…",
         icon="repeat",
         title="Try again now?",
-        does="A run that waits for a time goes on now instead. Where it is not confirmed whether something happened, the"
-        " other side is asked now. This sends nothing again: that follows its own rule, whoever asks for it.",
+        does="A run that waits for a time goes on now instead. Where it is not confirmed whether something happened,"
+        " the other side is asked now. This sends nothing again: that follows its own rule, whoever asks for it.",
         button="Try again now",
         done="It tries again now.",
         verb="Try again now:",
@@ -108,15 +108,15 @@ ACTS = {
         word="Hand to a person…",
         icon="hand",
         title="Hand this run to a person?",
-        does="It stops where it is and waits on the list of what needs a person, who says how it goes on. An open request"
-        " is withdrawn, an approval that was not used no longer counts, and what was done stays. While something it sent"
-        " is not settled this is refused.",
+        does="It stops where it is and waits on the list of what needs a person, who says how it goes on. An open"
+        " request is withdrawn, an approval that was not used no longer counts, and what was done stays. While something"
+        " it sent is not settled this is refused.",
         button="Hand it over",
         done="Handed over. It waits on the list of what needs a person.",
         verb="Hand over",
-        each="Each stops where it is and waits on the list of what needs a person. Open requests are withdrawn, approvals"
-        " that were not used no longer count, and what was done stays. Where something that was sent is not settled it"
-        " is refused.",
+        each="Each stops where it is and waits on the list of what needs a person. Open requests are withdrawn,"
+        " approvals that were not used no longer count, and what was done stays. Where something that was sent is not"
+        " settled it is refused.",
     ),
     "cancel": Act(
         key="cancel",

@@ -20,6 +20,7 @@ from runs.rights import NO_RIGHT
 from runs.services import principals
 
 PAST = 50
+LIFTING = "lift_%s"  # its fields beside those of the other form
 
 
 class FreezeForm(ReasonForm):
@@ -48,7 +49,7 @@ def _page(
         "could": [(scope, words, switching.reach(scope=scope)) for scope, words in switching.scopes().items()],
         "may": request.user.has_perm(freezing.PERMISSION),
         "form": form,
-        "lifting": lifting or ReasonForm(),
+        "lifting": lifting or ReasonForm(auto_id=LIFTING),
         "dialog": dialog,
         "consequence": switching.CONSEQUENCE,
         "lift_consequence": switching.LIFT_CONSEQUENCE,
@@ -92,7 +93,7 @@ def switches_freeze(request: HttpRequest) -> HttpResponse:
 def switches_lift(request: HttpRequest, freeze_id: uuid.UUID) -> HttpResponse:
     if someone_else(request):
         return refused(request, reason="This page was opened under another login, so nothing was changed.")
-    form = ReasonForm(request.POST)
+    form = ReasonForm(request.POST, auto_id=LIFTING)
     if not form.is_valid():
         return _page(request, form=FreezeForm(), lifting=form, dialog=f"lift-{freeze_id}", status=422)
     principal = principals.of_user(user=user_of(request))

@@ -50,6 +50,12 @@ class Freeze(models.Model):
         return "everything" if self.scope == EVERYTHING else self.scope.partition(":")[2]
 
     @property
+    def name(self) -> str:
+        """`Tool billing.create_credit`, `Workflow …` or `Everything`."""
+        kind, _, what = self.scope.partition(":")
+        return f"{kind.capitalize()} {what}" if what else "Everything"
+
+    @property
     def dialog(self) -> str:
         """The name of the dialog that lifts it."""
         return f"lift-{self.pk}"

@@ -72,7 +72,8 @@ def test_a_deadline_only_moves_on_while_it_is_open_and_by_the_time_it_was_stoppe
     assert sqlstate(move.format("1 minute", "1 minute")) is None
     for moved, stopped in (("-1 minute", "-1 minute"), ("2 minutes", "1 minute"), ("900 days", "900 days")):
         assert sqlstate(move.format(moved, stopped)) == "23001"
-    requests.close_open(run=asked.run, to=RequestState.WITHDRAWN, why="x", actor=principals.system())
+    with transaction.atomic():
+        requests.close_open(run=asked.run, to=RequestState.WITHDRAWN, why="x", actor=principals.system())
     assert sqlstate(move.format("1 minute", "1 minute")) == "23001"
 
 

@@ -2,21 +2,20 @@
 
 import datetime as dt
 import threading
-import time
 from typing import Any
 
 import pytest
-from django.db import connections
-from django.db.models import QuerySet
 
 from agentops import engine
 from agentops.relay import Relay
 from approvals.models import Freeze
 from approvals.services import freezing, thawing
 from reconciliation.models import Attempt
+from reconciliation.services import execute
 from runs import clock, record
 from runs.models import Event, Principal, Run
 from runs.services import operate, principals
+from tests.approvals.world import at_once
 from tests.engine.conftest import World
 from tests.engine.test_together import approved_runs
 
@@ -162,25 +161,19 @@ def test_many_frozen_runs_are_woken_part_by_part(world: World) -> None:
     assert Run.objects.filter(wake_at__isnull=True).count() == 0
 
 
-def test_nothing_is_opened_after_a_freeze_has_committed(world: World) -> None:
-    """Workers send while somebody freezes: every effect in the ledger belongs to an attempt from before the freeze."""
+def test_nothing_is_opened_after_a_freeze_has_committed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers send while somebody freezes. What the ledger shows belongs to attempts from before the freeze; half of
+    the workers come to the lock at the very moment at which the freezer does."""
     before = during = 0
     approved = approved_runs(world, 8)
     for runs in (approved[:4], approved[4:]):
         mine = Attempt.objects.filter(operation__run__in=runs, operation__tool="billing.create_credit")
-        gate = threading.Barrier(len(runs) + 1)
-        frozen: list[Freeze] = []
-        threads = [threading.Thread(target=_worker, args=(gate, run)) for run in runs]
-        threads.append(threading.Thread(target=_freezer, args=(gate, world, mine, frozen)))
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(timeout=60)
-        [one] = frozen
+        with monkeypatch.context() as patch:
+            one = _race(patch, world, early=runs[:2], late=runs[2:])
         for run in runs:
             world.work(run, until=lambda r: r.is_over or held(r))
-        assert all(attempt.opened_at < one.since for attempt in mine)
         opened = set(mine.values_list("operation__identity", flat=True))
+        assert opened and all(attempt.opened_at < one.since for attempt in mine)
         assert {effect["identity"] for effect in world.credits()} >= opened
         stopped = [run for run in runs if held(run)]
         assert len(opened) + len(stopped) == len(runs)
@@ -194,20 +187,32 @@ def test_nothing_is_opened_after_a_freeze_has_committed(world: World) -> None:
     assert before >= 2 and during >= 2, (before, during)
 
 
-def _worker(gate: threading.Barrier, run: Run) -> None:
-    try:
-        gate.wait(timeout=30)
-        engine.advance(run_id=run.pk)
-    finally:
-        connections.close_all()
+def _race(patch: pytest.MonkeyPatch, world: World, *, early: list[Run], late: list[Run]) -> Freeze:
+    """Early workers are sending when the freezer comes; late ones and the freezer meet before the lock."""
+    gate, sending = threading.Barrier(len(late) + 1), threading.Event()
+    waits = {run.pk for run in late}
+    opens, locks = execute.open_attempt, freezing._alone
 
+    def open_attempt(**kwargs: Any) -> Any:
+        if kwargs["lease"].run_id in waits:
+            waits.discard(kwargs["lease"].run_id)
+            gate.wait(timeout=30)
+        result = opens(**kwargs)
+        sending.set()
+        return result
 
-def _freezer(gate: threading.Barrier, world: World, attempts: QuerySet[Attempt], frozen: list[Freeze]) -> None:
-    """Freezes as soon as the first of them is sending: the others are just before, at, or after the lock."""
-    try:
+    def lock() -> None:
         gate.wait(timeout=30)
-        while not attempts.exists():
-            time.sleep(0.001)
+        locks()
+
+    patch.setattr(execute, "open_attempt", open_attempt)
+    patch.setattr(freezing, "_alone", lock)
+    frozen: list[Freeze] = []
+
+    def freezer() -> None:
+        assert sending.wait(timeout=30)
         frozen.append(freeze(world, CREDIT))
-    finally:
-        connections.close_all()
+
+    jobs = [freezer, *(lambda run=run: engine.advance(run_id=run.pk) for run in (*early, *late))]
+    assert not [one for one in at_once(*jobs) if isinstance(one, BaseException)]
+    return frozen[0]

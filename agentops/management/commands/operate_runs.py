@@ -35,9 +35,7 @@ class Command(BaseCommand):
         parser.add_argument("--state", choices=[str(one) for one in LIVE], help="all live runs in this state")
         parser.add_argument("--workflow", help="all live runs of this workflow")
         parser.add_argument("--reason", required=True, help="kept in each run's record")
-        parser.add_argument(
-            "--as", dest="user", required=True, metavar="USER", help="the account under which it is done"
-        )
+        parser.add_argument("--as", dest="user", required=True, metavar="USER", help="the account that does it")
 
     def handle(self, *args: Any, **options: Any) -> None:
         principal, refused = acting_as(options["user"]), 0
