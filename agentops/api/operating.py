@@ -77,6 +77,8 @@ def act_on_many(request: HttpRequest, body: OnMany) -> Status[Any]:
     started = batches.start(
         act=body.act, runs=runs, chosen="named by the caller", principal=_caller(request), reason=body.reason
     )
+    if started.code == NO_RIGHT:
+        return Status(403, _problem(NO_RIGHT, NOT_GRANTED))
     if started.batch is None:
         return Status(409, _problem(started.code, "none of these is a live run that this integration has started"))
     return Status(202, _told(started.batch))

@@ -109,8 +109,8 @@ ACTS = {
         icon="hand",
         title="Hand this run to a person?",
         does="It stops where it is and waits on the list of what needs a person, who says how it goes on. An open"
-        " request is withdrawn, an approval that was not used no longer counts, and what was done stays. While something"
-        " it sent is not settled this is refused.",
+        " request is withdrawn, an approval that was not used no longer counts, and what was done stays. While"
+        " something it sent is not settled this is refused.",
         button="Hand it over",
         done="Handed over. It waits on the list of what needs a person.",
         verb="Hand over",

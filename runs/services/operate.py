@@ -83,7 +83,7 @@ PAUSED = "a person to resume it"
 def pausing(run: Run, principal: Principal, reason: str) -> OperateResult:
     """Let nothing new begin. The step in flight finishes, what was sent is settled, deadlines go on running."""
     if run.paused_at is not None:
-        return OperateResult(code="already_requested", detail={"by": "somebody before you"})
+        return OperateResult(code="already_requested", detail={"by": "Somebody"})
     return _set_pause(run, principal, reason, "run.paused", clock.now())
 
 

@@ -22,7 +22,10 @@ from tests.engine.conftest import World
 LOCK = re.compile(r'\bFROM "?(\w+)"?.*\bFOR (?:NO KEY )?(?:UPDATE|SHARE)', re.DOTALL)
 BEGINS = ("BEGIN", "COMMIT", "ROLLBACK")
 # what runs share, in the order in which it is locked; a run's own rows are safe under its row
-SHARED = ["auth_user", "auth_group", "approvals_policy", "approvals_allowance", "reconciliation_workerprocess"]
+FREEZES = "approvals_freezes_in_force"  # a function that takes the shared half of the lock between freezing and sending
+SHARED = [
+    "auth_user", "auth_group", FREEZES, "approvals_policy", "approvals_allowance", "reconciliation_workerprocess",
+]  # fmt: skip
 OWN = {
     "approvals_approvalrequest", "approvals_decision", "reconciliation_operation", "reconciliation_attempt",
     "reconciliation_case",
@@ -39,6 +42,8 @@ class Seen:
         found = LOCK.search(sql)
         if found is not None and "SKIP LOCKED" not in sql:
             self.transactions[-1].append((found.group(1), params))
+        if FREEZES in sql:
+            self.transactions[-1].append((FREEZES, params))
         return execute(sql, params, many, context)
 
 
@@ -83,7 +88,7 @@ def test_voting_sending_and_settling_lock_in_one_order(
         case = desk.case(run)
         assert desk.settle(case, "happened", reference="CN-7") == "ok"
     tables = judge(seen)
-    assert tables >= {"runs_run", "auth_user", "approvals_policy", "approvals_allowance", *OWN}
+    assert tables >= {"runs_run", "auth_user", FREEZES, "approvals_policy", "approvals_allowance", *OWN}
 
 
 def test_an_event_about_an_invoice_locks_one_run_at_a_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
