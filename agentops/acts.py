@@ -18,7 +18,6 @@ from runs.models import Principal, Run
 from runs.models.run import RunState
 from runs.services import operate
 from runs.services.operate import Inner, OperateResult
-from runs.services.runs import nudge_relay
 
 
 def trying_again(run: Run, principal: Principal, reason: str) -> OperateResult:
@@ -47,7 +46,6 @@ def trying_again(run: Run, principal: Principal, reason: str) -> OperateResult:
 
 def _woken(run: Run) -> OperateResult:
     transitions.wake(run=run)
-    nudge_relay()
     return OperateResult(code="ok")
 
 

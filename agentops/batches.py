@@ -15,8 +15,8 @@ from agentops import acts
 from agentops.busy import is_busy
 from runs import clock, holding, rights
 from runs.models import Batch, BatchItem, Principal, Run
+from runs.nudging import nudge_relay
 from runs.services.operate import OperateResult
-from runs.services.runs import nudge_relay
 
 log = logging.getLogger(__name__)
 MOST = 20_000  # runs in one batch; more are several

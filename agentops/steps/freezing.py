@@ -26,7 +26,7 @@ def hold(step: Step) -> Next | None:
     if not freezes.in_force() or cancelling.in_flight(step) or authorising.is_overdue(step.run):
         return None
     with committing(step.lease, "run.advanced") as run:
-        found = freezes.over(workflow=run.workflow, tool=_tool_in_hand(run), lock=True)
+        found = freezes.over(workflow=run.workflow, tool=_tool_in_hand(step, run), lock=True)
         if found is None:
             return None
         asked = ApprovalRequest.objects.filter(run=run).order_by("-created_at").first()
@@ -39,10 +39,10 @@ def hold(step: Step) -> Next | None:
         return park(run, until=until, waits_for=found.words, frozen_by=found.pk)
 
 
-def _tool_in_hand(run: Run) -> str:
+def _tool_in_hand(step: Step, run: Run) -> str:
     """The tool of the action that the run is about to carry out; empty when there is none, or it is settled."""
     if run.state not in IN_HAND:
         return ""
-    proposal = authorising.current_proposal(run)
+    proposal = step.proposal()
     settled = Operation.objects.filter(proposal=proposal, state__in=SETTLED).exists()
     return "" if settled else proposal.tool

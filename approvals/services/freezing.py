@@ -15,7 +15,7 @@ from approvals import freezes
 from approvals.models import Freeze
 from runs import clock, record, rights
 from runs.models import Principal
-from runs.services.runs import nudge_relay
+from runs.nudging import nudge_relay
 
 PERMISSION = "approvals.freeze"
 TOPIC = "freezes"
@@ -64,7 +64,7 @@ def freeze(*, scope: str, principal: Principal, reason: str) -> FreezeResult:
         _alone()
         if found := freezes.current().filter(scope=scope).first():
             return FreezeResult(code="already_frozen", freeze=found, detail={"words": found.words})
-        made = Freeze.objects.create(scope=scope, by=principal, reason=reason.strip(), since=clock.now())
+        made = Freeze.objects.create(scope=scope, by=principal, reason=reason.strip(), since=clock.read())
         record.append_system(
             topic=TOPIC, kind="freeze.begun", actor=principal, freeze=str(made.pk), scope=scope, reason=made.reason
         )
@@ -89,7 +89,7 @@ def lift(*, freeze_id: uuid.UUID, principal: Principal, reason: str) -> FreezeRe
             return FreezeResult(code="already_lifted", freeze=found, detail={"by": str(found.lifted_by)})
         if principal.kind == Principal.Kind.INTEGRATION and found.by_id != principal.pk:
             return FreezeResult(code="not_yours", freeze=found, detail={"by": str(found.by)})
-        found.lifted_at, found.lifted_by, found.lift_reason = clock.now(), principal, reason.strip()
+        found.lifted_at, found.lifted_by, found.lift_reason = clock.read(), principal, reason.strip()
         found.save(update_fields=["lifted_at", "lifted_by", "lift_reason"])
         record.append_system(
             topic=TOPIC, kind="freeze.lifted", actor=principal, freeze=str(found.pk), scope=found.scope, reason=reason

@@ -3,8 +3,6 @@
 import datetime as dt
 from collections.abc import Iterable
 
-from django.db import connection
-
 from runs import clock
 from runs.models import Recurring
 
@@ -12,21 +10,16 @@ from runs.models import Recurring
 STALLED_TURNS = 6
 STALLED_AT_LEAST = dt.timedelta(seconds=30)
 
-_BEGIN = """
-INSERT INTO runs_recurring AS r (name, every_seconds, started_at, result, failed)
-VALUES (%(name)s, %(every)s, clock_timestamp(), '', FALSE)
-ON CONFLICT (name) DO UPDATE SET started_at = clock_timestamp(), every_seconds = excluded.every_seconds
- WHERE r.started_at <= clock_timestamp() - make_interval(secs => %(gap)s)
-RETURNING name
-"""
-
 
 def begin(*, name: str, every: int) -> bool:
-    """Take this turn: True for one caller in every `every` seconds. One statement."""
-    with connection.cursor() as cursor:
-        # a little less, so that a clock that ticks a moment early does not skip every second turn
-        cursor.execute(_BEGIN, {"name": name, "every": every, "gap": every * 0.9})
-        return cursor.fetchone() is not None
+    """Take this turn: True for one caller in every `every` seconds, however many come at once."""
+    # a little less, so that a clock that ticks a moment early does not skip every second turn
+    before = clock.now() - dt.timedelta(seconds=every * 0.9)
+    due = Recurring.objects.filter(pk=name, started_at__lte=before)
+    if due.update(started_at=clock.ClockTimestamp(), every_seconds=every):
+        return True
+    first = {"every_seconds": every, "started_at": clock.ClockTimestamp()}
+    return Recurring.objects.get_or_create(pk=name, defaults=first)[1]
 
 
 def finish(*, name: str, result: str, failed: bool = False) -> None:

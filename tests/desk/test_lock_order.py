@@ -42,6 +42,8 @@ class Seen:
         found = LOCK.search(sql)
         if found is not None and "SKIP LOCKED" not in sql:
             self.transactions[-1].append((found.group(1), params))
+        if "RETURNING runs_run.*" in sql:  # `leases.hold` locks and reads the run in one statement
+            self.transactions[-1].append(("runs_run", params["run"]))
         if FREEZES in sql:
             self.transactions[-1].append((FREEZES, params))
         return execute(sql, params, many, context)

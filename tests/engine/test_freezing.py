@@ -121,6 +121,7 @@ def test_a_deadline_that_passes_under_a_freeze_expires_nothing(
     later = request.respond_by + dt.timedelta(minutes=1)
     with monkeypatch.context() as patch:
         patch.setattr(clock, "now", lambda: later)
+        patch.setattr(clock, "read", lambda: later)
         Run.objects.filter(pk=run.pk).update(wake_at=clock.ClockTimestamp())
         engine.advance(run_id=run.pk)
         run.refresh_from_db()
@@ -136,6 +137,7 @@ def test_a_request_that_was_overdue_before_the_freeze_stays_so(world: World, mon
     request = world.request(run)
     later = request.respond_by + dt.timedelta(minutes=1)
     monkeypatch.setattr(clock, "now", lambda: later)
+    monkeypatch.setattr(clock, "read", lambda: later)
     freeze(world)
     assert world.vote(run).code == "expired"
 
