@@ -52,7 +52,7 @@ def _chosen(data: QueryDict) -> Choice:
     if every:
         runs = queries.search(text=text, also=also_matching(text=text))
         runs = runs.filter(state__in=group.states) if group.states else runs
-        words = f"all that match “{text}”" if text else "all"
+        words = f"all that match “{text}”" if text else "all there are"
         words += f" in “{group.word}”" if group.key else ""
     else:
         ids = tuple(one for one in data.getlist("run")[: batches.MOST] if _is_id(one))

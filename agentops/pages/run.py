@@ -23,6 +23,8 @@ from runs.rights import NO_RIGHT
 from runs.services import principals
 
 AUDIT_PAGE = 500
+# where a run may be waiting for a time that somebody can bring forward
+MAY_WAIT = (RunState.WAITING, RunState.EXECUTING, RunState.OUTCOME_UNKNOWN)
 TABS = (
     ("trace", "Trace"),
     ("evidence", "Evidence"),
@@ -136,10 +138,9 @@ def _acts(request: HttpRequest, run: Run) -> list[Act]:
     """What this person can do to the run as it stands."""
     if run.is_over or run.cancel_requested_at or not request.user.has_perm("runs.operate_run"):
         return []
-    with_people = run.state == RunState.NEEDS_PERSON
     keys = ["resume" if run.paused_at else "pause"]
-    keys += [] if with_people or run.paused_at or run.frozen_by else ["again"]
-    keys += [] if with_people else ["to-person"]
+    keys += ["again"] if run.state in MAY_WAIT and not run.paused_at and not run.frozen_by else []
+    keys += ["to-person"] if run.state != RunState.NEEDS_PERSON else []
     return [ACTS[key] for key in (*keys, "cancel")]
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agentops.permissions import GROUP_WORDS
+from approvals import freezes
 from approvals.models import ApprovalRequest
 from approvals.models.request import RequestState
 from reconciliation.models import Case, Operation
@@ -48,9 +49,10 @@ class Standing:
 
 
 def stand(*, run: Run) -> Standing:
-    """Four queries."""
+    """Four queries, and one more for an open request."""
     open_states = [RequestState.OPEN, RequestState.APPROVED]
-    request = ApprovalRequest.objects.filter(run=run, state__in=open_states).order_by("-created_at").first()
+    asked = ApprovalRequest.objects.filter(run=run, state__in=open_states).select_related("proposal")
+    request = asked.order_by("-created_at").first()
     operations = list(Operation.objects.filter(run=run).order_by("created_at"))
     cases = list(Case.objects.filter(operation__run=run).exclude(state=CaseState.RESOLVED).select_related("claimed_by"))
     disputed = list(disputes().filter(operation__run=run).order_by("number"))
@@ -92,7 +94,10 @@ def _deadline(*, run: Run, request: ApprovalRequest | None, operations: Sequence
     if run.is_over:
         return None
     if request is not None and request.state == RequestState.OPEN:
-        return Deadline(word="Answer until", at=request.respond_by, then="then it expires and a person gets the run")
+        then = "then it expires and a person gets the run"
+        if freezes.over(workflow=run.workflow, tool=request.proposal.tool) is not None:
+            then = "but that clock stands still under the freeze, and moves on when it is lifted"
+        return Deadline(word="Answer until", at=request.respond_by, then=then)
     if request is not None:
         return Deadline(word="Approval good until", at=request.valid_until, then="then it no longer counts")
     probes = [one.next_probe_at for one in operations if one.state in IN_FLIGHT and one.next_probe_at is not None]

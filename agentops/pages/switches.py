@@ -20,7 +20,6 @@ from runs.rights import NO_RIGHT
 from runs.services import principals
 
 PAST = 50
-LIFTING = "lift_%s"  # its fields beside those of the other form
 
 
 class FreezeForm(ReasonForm):
@@ -37,8 +36,14 @@ class FreezeForm(ReasonForm):
         self.fields["reason"].help_text = "Shown on every page while it lasts, and kept in the record."
 
 
+class LiftForm(ReasonForm):
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs, auto_id="lift_%s")  # beside the other form's fields
+        self.fields["reason"].help_text = "Kept in the record."
+
+
 def _page(
-    request: HttpRequest, *, form: FreezeForm, lifting: ReasonForm | None = None, dialog: str = "", status: int = 200
+    request: HttpRequest, *, form: FreezeForm, lifting: LiftForm | None = None, dialog: str = "", status: int = 200
 ) -> HttpResponse:
     past = Freeze.objects.filter(lifted_at__isnull=False).select_related("by", "lifted_by").order_by("-lifted_at")
     context = {
@@ -49,7 +54,7 @@ def _page(
         "could": [(scope, words, switching.reach(scope=scope)) for scope, words in switching.scopes().items()],
         "may": request.user.has_perm(freezing.PERMISSION),
         "form": form,
-        "lifting": lifting or ReasonForm(auto_id=LIFTING),
+        "lifting": lifting or LiftForm(),
         "dialog": dialog,
         "consequence": switching.CONSEQUENCE,
         "lift_consequence": switching.LIFT_CONSEQUENCE,
@@ -93,7 +98,7 @@ def switches_freeze(request: HttpRequest) -> HttpResponse:
 def switches_lift(request: HttpRequest, freeze_id: uuid.UUID) -> HttpResponse:
     if someone_else(request):
         return refused(request, reason="This page was opened under another login, so nothing was changed.")
-    form = ReasonForm(request.POST, auto_id=LIFTING)
+    form = LiftForm(request.POST)
     if not form.is_valid():
         return _page(request, form=FreezeForm(), lifting=form, dialog=f"lift-{freeze_id}", status=422)
     principal = principals.of_user(user=user_of(request))

@@ -87,6 +87,22 @@ def test_it_is_written_down_first_and_each_run_has_its_own_result(db: str, signe
     assert client.get("/runs/many/00000000-0000-0000-0000-000000000000/").status_code == 404
 
 
+def test_each_act_is_offered_where_it_makes_sense_and_done_with_its_reason(db: str, signed_in: Maker) -> None:
+    asked, unknown, client = scenes.asked(AGO)[0].run, scenes.unknown(AGO)[0].run, signed_in(VIEW, OPERATE)
+    page = html(client.get(f"/runs/{asked.pk}/"))
+    assert "Hand to a person…" in page and "Try again now…" not in page
+    assert "then it expires and a person gets the run" in page
+    page = html(client.get(f"/runs/{unknown.pk}/"))
+    assert "Try again now…" in page and "the other side is asked now. This sends nothing again" in page
+    done = client.post(f"/runs/{unknown.pk}/act/again", me(reason="the customer waits"), follow=True)
+    assert "It tries again now." in html(done) and "Asked to look it up now" in html(done)
+    refused = client.post(f"/runs/{unknown.pk}/act/to-person", me(reason="x"), follow=True)
+    assert "Something it sent to billing is not settled yet" in html(refused)
+    done = html(client.post(f"/runs/{asked.pk}/act/to-person", me(reason="look at it"), follow=True))
+    assert "Handed over." in done and "Hand to a person…" not in done and "An operator handed it over" in done
+    assert client.post(f"/runs/{asked.pk}/act/approve", me(reason="x")).status_code == 404
+
+
 def test_a_process_that_dies_in_the_middle_leaves_the_rest_to_the_next(
     db: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
