@@ -38,7 +38,7 @@ class FreezeForm(ReasonForm):
 
 class LiftForm(ReasonForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs, auto_id="lift_%s")  # beside the other form's fields
+        super().__init__(*args, **{**kwargs, "auto_id": "lift_%s"})  # beside the other form's fields
         self.fields["reason"].help_text = "Kept in the record."
 
 
