@@ -16,6 +16,7 @@ from agentops.reasons import Reason
 from agentops.steps import authorising, cancelling, deciding, executing, freezing, gathering, settling
 from agentops.steps.base import InHand, Next, Step, hand_over, park
 from agentops.workflows.registry import UnknownWorkflow, workflow
+from approvals import freezes
 from reconciliation.case_opening import open_case
 from reconciliation.models import Case, Operation
 from reconciliation.models.operation import IN_FLIGHT
@@ -70,7 +71,8 @@ def advance(*, run_id: uuid.UUID) -> int:
 
 
 def _step(lease: leases.Lease, hand: InHand) -> Next:
-    run = principals.known(run=Run.objects.get(pk=lease.run_id))
+    found = Run.objects.annotate(any_freeze=freezes.ANY).get(pk=lease.run_id)
+    run = principals.known(run=found)
     if run.is_over:
         return Next.PARK
     actor = principals.system()
@@ -78,17 +80,18 @@ def _step(lease: leases.Lease, hand: InHand) -> Next:
         reason = f"{run.claims_in_row - 1} workers failed on it in a row"
         return _give_up(lease, code=Reason.KEEPS_FAILING, reason=reason)
     try:
-        found = workflow(run.workflow, run.workflow_version)
+        knows = workflow(run.workflow, run.workflow_version)
     except UnknownWorkflow as problem:
         return _give_up(lease, code=Reason.UNKNOWN_WORKFLOW, reason=str(problem))
-    step = Step(lease=lease, run=run, workflow=found, actor=actor, hand=hand)
+    step = Step(lease=lease, run=run, workflow=knows, actor=actor, hand=hand)
     if run.cancel_requested_at is not None and not cancelling.in_flight(step):
         return cancelling.cancel(step)
     if run.paused_at is not None and not cancelling.in_flight(step) and not authorising.is_overdue(run):
         return _park_paused(lease)
     if run.state == RunState.NEEDS_PERSON:
         return _park_for_person(lease)
-    return freezing.hold(step) or STEPS[run.as_state()](step)
+    held = freezing.hold(step) if found.any_freeze else None
+    return held or STEPS[run.as_state()](step)
 
 
 def _give_up(lease: leases.Lease, *, code: Reason, reason: str) -> Next:

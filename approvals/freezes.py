@@ -3,7 +3,7 @@
 import datetime as dt
 
 from django.db import connection
-from django.db.models import Case, Q, QuerySet, When
+from django.db.models import Case, Exists, Q, QuerySet, When
 
 from approvals.models import ApprovalRequest, Freeze
 from approvals.models.freeze import EVERYTHING
@@ -13,6 +13,10 @@ FROZEN = "frozen"  # the code of whatever is refused or held because of one
 LOCK = 7_305_511_224  # the advisory lock between freezing and sending; also in the migration's function
 _IN_FORCE = "SELECT scope FROM approvals_freeze WHERE lifted_at IS NULL"
 _HELD_STILL = "SELECT approvals_freezes_in_force()"
+
+
+# read along with whatever else is read: is anything frozen at all?
+ANY = Exists(Freeze.objects.filter(lifted_at__isnull=True))
 
 
 def of_tool(name: str) -> str:

@@ -8,7 +8,6 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
 
 from agentops.reasons import Reason
-from agentops.steps import freezing
 from agentops.steps.base import Next, Step, committing, done_so_far, hand_over, out_of_date, park, wait
 from agentops.steps.gathering import go_on, read_facts
 from approvals.freezes import FROZEN
@@ -158,7 +157,7 @@ def _held(step: Step, held: execute.Held) -> Next:
     """Nothing changes; it is tried again in a moment, or when the freeze is lifted. What may have happened already is
     asked about meanwhile."""
     if held.code == FROZEN and step.run.state == RunState.EXECUTING:
-        return freezing.hold(step) or Next.GO_ON
+        return Next.GO_ON  # and parks at this boundary
     with committing(step.lease, "run.advanced") as run:
         until = clock.now() + settings.HELD_RETRY
         if run.state == RunState.EXECUTING:

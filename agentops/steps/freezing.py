@@ -18,12 +18,14 @@ STANDS = (RequestState.OPEN, RequestState.APPROVED)
 
 
 def hold(step: Step) -> Next | None:
-    """Park the run if a freeze holds what it would do next; None lets it go on. One statement while nothing is frozen.
+    """Park the run if a freeze holds what it would do next; None lets it go on. Asked only while something is frozen.
 
     What is in flight is settled and asked about as always, an answer that has come is taken, and what is overdue
     expires: an approval is good no longer than it was said.
     """
-    if not freezes.in_force() or cancelling.in_flight(step) or authorising.is_overdue(step.run):
+    if freezes.over(workflow=step.run.workflow, tool=_tool_in_hand(step, step.run)) is None:
+        return None
+    if cancelling.in_flight(step) or authorising.is_overdue(step.run):
         return None
     with committing(step.lease, "run.advanced") as run:
         found = freezes.over(workflow=run.workflow, tool=_tool_in_hand(step, run), lock=True)

@@ -44,7 +44,7 @@ END $fn$"""
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('approvals', '0002_guards'),
+        ('approvals', '0004_policy_drafts_guards'),
         ('runs', '0003_operator'),
     ]
 
