@@ -57,7 +57,7 @@ def advance(*, run_id: uuid.UUID) -> int:
             went = _step(lease, hand)
             if steps == 1:
                 leases.worked(lease=lease)
-            if went == Next.PARK:
+            if went != Next.GO_ON:
                 break
         else:
             _let_go(lease, reason="it took too many steps at once")

@@ -20,7 +20,7 @@ from agentops import batches
 from agentops.events import process_events
 from agentops.tasks import advance
 from approvals.services import thawing
-from reconciliation.services import processes
+from reconciliation.services import holds, processes
 from runs.nudging import RELAY_CHANNEL
 from runs.services import recurring
 
@@ -29,21 +29,28 @@ LOCK = 7_305_511_223  # any number, the same for every relay of one database
 BATCH = 200
 POLL_SECONDS = 1.0
 HINT_AGAIN_SECONDS = 20.0  # a hint that brought nothing may have been lost
-DUE, ENDED, EVENTS, BATCHES, THAW = (
+DUE, ENDED, EVENTS, BATCHES, THAW, FREE = (
     "due runs",
     "ended processes",
     "received events",
     "acts on many runs",
     "lifted freezes",
+    "free resources",
 )
 # each kind of work, and the seconds in which it is begun at the latest. All but one are done at every look, and noted
 # that often; looking for ended processes costs more, and is one relay's turn once in that time
-JOBS = {DUE: 5, ENDED: 2, EVENTS: 5, BATCHES: 5, THAW: 5}
+JOBS = {DUE: 5, ENDED: 2, EVENTS: 5, BATCHES: 5, THAW: 5, FREE: 5}
 
 _DUE = """
 SELECT id, lease_token FROM runs_run WHERE finished_at IS NULL AND wake_at <= clock_timestamp()
    AND (lease_until IS NULL OR lease_until < clock_timestamp())
  ORDER BY wake_at LIMIT %s
+"""
+
+
+_NEXT = """
+SELECT extract(epoch FROM min(wake_at) - clock_timestamp()) FROM runs_run
+ WHERE finished_at IS NULL AND wake_at > clock_timestamp()
 """
 
 
@@ -58,6 +65,7 @@ class Relay:
     def run_once(self) -> int:
         """Everything that is due now; returns how many hints were sent."""
         self._turn(ENDED, lambda: len(processes.record_ended()), at_every_look=False)
+        self._turn(FREE, holds.wake_waiting)
         sent = self._turn(DUE, self._sweep)
         self._turn(EVENTS, lambda: process_events(limit=BATCH))
         on_many = self._turn(BATCHES, batches.work_off)
@@ -99,6 +107,13 @@ class Relay:
                 self.hinted[one] = now
                 sent += 1
         return sent
+
+    def pause(self) -> float:
+        """Seconds until the next run is due, at most until the next look: a place in a line is kept to the moment."""
+        with connection.cursor() as cursor:
+            cursor.execute(_NEXT)
+            row = cursor.fetchone()
+        return POLL_SECONDS if row is None or row[0] is None else min(max(float(row[0]), 0.02), POLL_SECONDS)
 
     def _hint(self, run_id: uuid.UUID) -> bool:
         """Tell the broker; False when it could not be told, which is only a delay."""
@@ -152,5 +167,5 @@ def _serve(relay: Relay, session: psycopg.Connection, stop: "list[bool]") -> Non
     log.info("relay at work")
     while not stop:
         relay.run_once()
-        for _ in session.notifies(timeout=0.0 if relay.more else POLL_SECONDS, stop_after=1):
+        for _ in session.notifies(timeout=0.0 if relay.more else relay.pause(), stop_after=1):
             pass

@@ -41,8 +41,13 @@ def read() -> dt.datetime:
         cursor.execute("SELECT clock_timestamp()")
         row = cursor.fetchone()
     assert row is not None
+    value: dt.datetime = row[0]
+    keep(at=value, began=began)
+    return value
+
+
+def keep(*, at: dt.datetime, began: float) -> None:
+    """Carry on the time that a statement brought, begun at this machine's monotonic `began`."""
     ended = time.monotonic()
     # an answer that took long may be old already: a frozen process must not believe that it is still early
-    connection.agentops_clock = (row[0], ended) if ended - began < _QUICK_SECONDS else None  # type: ignore[attr-defined]
-    value: dt.datetime = row[0]
-    return value
+    connection.agentops_clock = (at, ended) if ended - began < _QUICK_SECONDS else None  # type: ignore[attr-defined]

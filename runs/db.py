@@ -30,9 +30,10 @@ def grant(*tables: str, rights: str) -> migrations.RunSQL:
     return migrations.RunSQL(_if_role(statements + sequences), migrations.RunSQL.noop)
 
 
-def grant_more(table: str, *, rights: str) -> migrations.RunSQL:
-    """Add `rights` to what the application's role has on a table already, for columns that came later."""
-    return migrations.RunSQL(_if_role(f"EXECUTE 'GRANT {rights} ON {table} TO {_role()}';"), migrations.RunSQL.noop)
+def grant_also(table: str, *, columns: str) -> migrations.RunSQL:
+    """Let the application's role change these new columns too, beside what it may already do."""
+    sql = f"EXECUTE 'GRANT UPDATE ({columns}) ON {table} TO {_role()}';"
+    return migrations.RunSQL(_if_role(sql), migrations.RunSQL.noop)
 
 
 def grant_framework() -> migrations.RunSQL:

@@ -17,9 +17,9 @@ def retry_after(*, header: str | None, now: dt.datetime) -> dt.timedelta | None:
     """What a Retry-After header asks for: seconds or a date, an hour at most; None when absent or not understood."""
     if header is None:
         return None
-    text = header.strip()
-    if text.isascii() and text.isdigit() and len(text) < 10:
-        return min(dt.timedelta(seconds=int(text)), MAX_RETRY_AFTER)
+    text = header.strip()[:100]
+    if text.isascii() and text.isdigit():
+        return dt.timedelta(seconds=min(int(text), MAX_RETRY_AFTER.total_seconds()))
     try:
         at = email.utils.parsedate_to_datetime(text)
     except (ValueError, TypeError):

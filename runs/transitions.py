@@ -39,7 +39,7 @@ def move(*, run: Run, to: RunState, actor: Principal, why: str = "", **fields: A
     edge: Callable[[], None] = getattr(run, _MOVES[to])
     edge()
     now = clock.now()
-    fields = {"state_since": now, "waits_for": "", "wake_at": now, **fields}
+    fields = {"state_since": now, "waits_for": "", "waits_on": "", "wake_at": now, **fields}
     if run.frozen_by is not None:
         fields["frozen_by"] = None
     if run.is_over:

@@ -8,6 +8,7 @@ from django.db.models import Count, F, Max, Min, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from agentops.pages import dependencies
 from agentops.relay import JOBS
 from approvals.models import ApprovalRequest
 from approvals.models.request import RequestState
@@ -109,6 +110,7 @@ def overview(request: HttpRequest) -> HttpResponse:
             {"title": "Waits for people", "figures": _people() + _truth()},
             {"title": "Work", "figures": _work(now)},
         ],
+        "dependencies": dependencies.lines(now=now),
         "recent": list(recent),
         "recurring": recurring.told(names=JOBS),
     }

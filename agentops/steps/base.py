@@ -32,14 +32,16 @@ MAX_REFUSED = 3
 class Next(Enum):
     GO_ON = "go on"
     PARK = "park"  # the lease has been given back
+    HELD = "held"  # given back too: a shared limit let nothing begin, and nothing is concluded from that
 
 
 @dataclass(slots=True)
 class InHand:
-    """Rows that never change, read or written under this claim: whoever holds the run need not read them twice."""
+    """What was read or written under this claim and need not be read twice, above all rows that never change."""
 
     proposal: Proposal | None = None
     facts: dict[str, Evidence] = field(default_factory=dict)
+    quiet: bool = False  # all was well with the tool when the facts for its call were read
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +79,17 @@ def committing(lease: leases.Lease, point: str) -> Iterator[Run]:
     hints.publish(run_id=lease.run_id, seq=seq)
 
 
-def park(run: Run, *, until: dt.datetime | None, waits_for: str, frozen_by: uuid.UUID | None = None) -> Next:
+def park(
+    run: Run, *, until: dt.datetime | None, waits_for: str, waits_on: str = "", frozen_by: uuid.UUID | None = None
+) -> Next:
     """Let go of the locked run until `until`, or until somebody wakes it. The caller has looked, under this lock, that
-    nothing it waits for has happened. `frozen_by` is the freeze it waits for, if it is one."""
+    nothing it waits for has happened. `waits_on` is the key of the shared thing it waits for, `frozen_by` a freeze."""
     changed = ["frozen_by"] if frozen_by != run.frozen_by else []
     run.frozen_by = frozen_by
-    run.wake_at, run.waits_for = transitions.due(run=run, at=until), waits_for[:300]
+    run.wake_at, run.waits_for, run.waits_on = transitions.due(run=run, at=until), waits_for[:300], waits_on[:300]
     run.lease_until, run.lease_holder, run.claims_in_row = None, "", 0
-    run.save(update_fields=["wake_at", "waits_for", "lease_until", "lease_holder", "claims_in_row", *changed])
+    saved = ["wake_at", "waits_for", "waits_on", "lease_until", "lease_holder", "claims_in_row", *changed]
+    run.save(update_fields=saved)
     return Next.PARK
 
 

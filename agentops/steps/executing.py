@@ -53,12 +53,15 @@ def _send_or_wait(step: Step, proposal: Proposal, operation: Operation | None) -
         return _give_up(step, operation)
     if operation is not None and operation.next_attempt_at is not None and operation.next_attempt_at > clock.now():
         waits_for = f"the next try at {connector.contract.system}"
+        if operation.turn_at is not None:
+            waits_for = f"its turn at {operation.tool}"
         with committing(step.lease, "run.advanced") as run:
             return wait(
                 run,
                 resume_to=RunState.EXECUTING,
                 until=operation.next_attempt_at,
                 waits_for=waits_for,
+                waits_on=operation.tool if operation.turn_at is not None else "",
                 actor=step.actor,
             )
     return attempt(step, proposal, connector, resend=Resend.NO)
@@ -67,7 +70,7 @@ def _send_or_wait(step: Step, proposal: Proposal, operation: Operation | None) -
 def attempt(step: Step, proposal: Proposal, connector: Tool, *, resend: Resend) -> Next:
     """Phases 0 to 3 of one attempt."""
     resume_to = RunState.EXECUTING
-    facts = read_facts(step, resume_to=resume_to)
+    facts = read_facts(step, resume_to=resume_to, tool=proposal.tool)
     if isinstance(facts, Next):
         return facts
     began = time.monotonic()  # before the row is written: a worker frozen from here on must see that it is too late
@@ -84,6 +87,7 @@ def attempt(step: Step, proposal: Proposal, connector: Tool, *, resend: Resend) 
             variables=step.workflow.variables(action=proposal.action(), facts=facts),
             # our own unknown effect may be among the facts by now; the lookup by identity is what speaks about it
             objection=step.workflow.objection(action=proposal.action(), facts=facts) if resend == Resend.NO else "",
+            quiet=step.hand.quiet,
         ),
         sender=processes.current(),
         actor=step.actor,
@@ -141,8 +145,9 @@ def _record(opened: execute.Opened, answer: Answer, connector: Tool, step: Step)
     for pause in (*RECORD_PAUSES, None):
         try:
             settle.record_answer(
-                attempt_id=opened.attempt.pk, answer=answer, contract=connector.contract, actor=step.actor
-            )
+                attempt_id=opened.attempt.pk, answer=answer, contract=connector.contract, actor=step.actor,
+                troubled=opened.troubled,
+            )  # fmt: skip
         except (OperationalError, InterfaceError):
             if pause is None:
                 raise
@@ -154,22 +159,25 @@ def _record(opened: execute.Opened, answer: Answer, connector: Tool, step: Step)
 
 
 def _held(step: Step, held: execute.Held) -> Next:
-    """Nothing changes; it is tried again in a moment, or when the freeze is lifted. What may have happened already is
+    """Nothing changes; it is tried again in a moment, when the freeze is lifted, or when what it shares
+    with others may be had. What may have happened already is
     asked about meanwhile."""
     if held.code == FROZEN and step.run.state == RunState.EXECUTING:
         return Next.GO_ON  # and parks at this boundary
     with committing(step.lease, "run.advanced") as run:
-        until = clock.now() + settings.HELD_RETRY
+        until = held.until or clock.now() + settings.HELD_RETRY
         if run.state == RunState.EXECUTING:
             return wait(
                 run,
                 resume_to=RunState.EXECUTING,
                 until=until,
                 waits_for=held.detail,
+                waits_on=held.waits_on,
                 why=held.detail,
                 actor=step.actor,
             )
-        return park(run, until=until, waits_for=held.detail)
+        park(run, until=until, waits_for=held.detail, waits_on=held.waits_on)
+        return Next.HELD if held.waits_on else Next.PARK
 
 
 def _void(step: Step, void: execute.Void, *, unknown: bool) -> Next:

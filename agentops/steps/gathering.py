@@ -9,6 +9,7 @@ from agentops.steps.base import Next, Step, committing, done_so_far, hand_over, 
 from agentops.workflows.base import AskAgent, Complete, Draft, HandOver
 from approvals import freezes
 from approvals.models import ApprovalRequest
+from reconciliation.services import gates
 from runs import clock, keeping, record, retry, transitions
 from runs.models import Evidence, ModelCall, Principal, Proposal, Run
 from runs.models.run import RunState
@@ -23,15 +24,23 @@ def begin(step: Step) -> Next:
     return Next.GO_ON
 
 
-def read_facts(step: Step, *, resume_to: RunState) -> dict[str, Evidence] | Next:
+def read_facts(step: Step, *, resume_to: RunState, tool: str = "") -> dict[str, Evidence] | Next:
     """Read everything the workflow asks for, by kind; it is stored by the commit that follows from it. When a source
-    is down the run waits and goes on at `resume_to`; when a thing does not exist a person has it."""
-    asked_at = clock.read()
+    is down the run waits and goes on at `resume_to`; when a thing does not exist a person has it. With `tool` named,
+    nothing is read for a call that could not be made now."""
+    systems = sorted({contract(name).system for name in step.workflow.tools})
+    go = gates.may_read(systems=systems, tool=tool)
+    if isinstance(go, gates.Wait):
+        return wait_for_gate(step, go, resume_to=resume_to)
+    asked_at, step.hand.quiet = go.now, go.quiet
     try:
         readings = step.workflow.gather(data=step.run.input)
+        gates.heard_reading(systems=systems, go=go, problem=None)
     except Unreachable as problem:
+        gates.heard_reading(systems=systems, go=go, problem=problem)
         return _wait_for_source(step, resume_to, str(problem))
     except NoSuchThing as problem:
+        gates.end_trials(names=sorted(go.troubled))
         if step.run.state == RunState.OUTCOME_UNKNOWN:  # settling comes first; until then nobody takes it over
             return _wait_for_source(step, resume_to, str(problem))
         with committing(step.lease, "run.advanced") as run:
@@ -62,6 +71,21 @@ def _wait_for_source(step: Step, resume_to: RunState, problem: str) -> Next:
                 run, resume_to=resume_to, until=until, waits_for=waits_for, why=problem, actor=step.actor
             )  # fmt: skip
         return park(run, until=_no_later(run, until), waits_for=run.waits_for)
+
+
+def wait_for_gate(step: Step, gate: gates.Wait, *, resume_to: RunState) -> Next:
+    """A dependency may not be called now: wait in the line, visibly. It is no try, and concludes nothing."""
+    with committing(step.lease, "run.advanced") as run:
+        if run.state in (RunState.GATHERING, RunState.DECIDING, RunState.EXECUTING):
+            wait(
+                run, resume_to=resume_to, until=gate.until, waits_for=gate.waits_for, waits_on=gate.waits_on,
+                why=gate.waits_for, actor=step.actor,
+            )  # fmt: skip
+        elif run.state == RunState.OUTCOME_UNKNOWN:
+            park(run, until=gate.until, waits_for=gate.waits_for, waits_on=gate.waits_on)
+        else:
+            park(run, until=_no_later(run, gate.until), waits_for=run.waits_for or gate.waits_for)
+    return Next.HELD
 
 
 def _no_later(run: Run, until: dt.datetime) -> dt.datetime:

@@ -45,7 +45,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('approvals', '0004_policy_drafts_guards'),
-        ('runs', '0003_operator'),
+        ('runs', '0004_operator'),
     ]
 
     operations = [
@@ -90,5 +90,5 @@ class Migration(migrations.Migration):
             "approvals_freeze",
             rights="SELECT, INSERT, UPDATE (lifted_at, lifted_by_id, lift_reason, thaw_after, thawed_at)",
         ),
-        db.grant_more("approvals_approvalrequest", rights="UPDATE (respond_by, stopped_for)"),
+        db.grant_also("approvals_approvalrequest", columns="respond_by, stopped_for"),
     ]

@@ -2,7 +2,17 @@
 
 from reconciliation.models.attempt import Attempt, WorkerProcess
 from reconciliation.models.case import Case
+from reconciliation.models.dependency import Dependency, ResourceHold
 from reconciliation.models.observation import Observation
 from reconciliation.models.operation import Operation, Reservation
 
-__all__ = ["Attempt", "Case", "Observation", "Operation", "Reservation", "WorkerProcess"]
+__all__ = [
+    "Attempt",
+    "Case",
+    "Dependency",
+    "Observation",
+    "Operation",
+    "Reservation",
+    "ResourceHold",
+    "WorkerProcess",
+]

@@ -50,6 +50,7 @@ class Operation(models.Model):
     epoch = models.PositiveIntegerField(default=0, help_text="raised only after conclusive absence")
     attempts_made = models.PositiveIntegerField(default=0)
     next_attempt_at = models.DateTimeField(null=True, blank=True)
+    turn_at = models.DateTimeField(null=True, blank=True, help_text="its place in the line at a limited tool")
     unknown_since = models.DateTimeField(null=True, blank=True)
     probes_made = models.PositiveIntegerField(default=0)
     next_probe_at = models.DateTimeField(null=True, blank=True)

@@ -23,6 +23,7 @@ from reconciliation.classification import Resend
 from reconciliation.classification import resend as resend_rule
 from reconciliation.models import Attempt, Operation, Reservation, WorkerProcess
 from reconciliation.models.operation import HOLDS_KEY, OperationState
+from reconciliation.services import gates, holds
 from reconciliation.unaltered import altered
 from runs import clock, faultpoints, keeping, leases, record
 from runs.canonical import canonical_bytes
@@ -31,34 +32,42 @@ from runs.models import Evidence, Principal, Proposal, Run
 from runs.tools.base import Contract
 
 START_WITHIN = dt.timedelta(seconds=5)  # a worker that is slower than this between commit and call doesn't call
+RESOURCE_RETRY = dt.timedelta(seconds=60)  # the relay wakes who waits for a resource; this is for when it does not
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
     """What was read for this attempt, stored with it: the binding as it is now, when it was read, the policy's
     variables, and what the workflow itself now objects to (facts that nothing is bound to, such as a credit somebody
-    gave meanwhile)."""
+    gave meanwhile). `quiet`: all was well with the tool then."""
 
     binding_digest: str
     read_at: dt.datetime
     fresh_for: dt.timedelta
     variables: dict[str, Any]
     objection: str = ""
+    quiet: bool = False
     evidence: tuple[Evidence, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
+    """`troubled`: the tool's calls failed lately, so a good answer is worth telling."""
+
     attempt: Attempt
     operation: Operation
+    troubled: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """Tried later: `code` is stable, `detail` a sentence."""
+    """Tried later: `code` is stable, `detail` says what is waited for; `until` is when it is tried, if not in a moment,
+    and `waits_on` the key of what is shared with others."""
 
     code: str
     detail: str
+    until: dt.datetime | None = None
+    waits_on: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +120,9 @@ def open_attempt(
         else:
             made = found or _spend(run=run, proposal=proposal, contract=contract, by=good, actor=actor)
         if isinstance(made, Operation):
-            return _open(run=run, operation=made, contract=contract, sender=sender, actor=actor, resend=resend)
+            return _open(
+                run=run, operation=made, contract=contract, sender=sender, actor=actor, resend=resend, quiet=facts.quiet
+            )  # fmt: skip
         _give_up(run=run, operation=found, authority=authority, void=made, actor=actor)
         return made
 
@@ -236,16 +247,18 @@ def _over_limit(*, verdict: Verdict) -> Void | None:
 
 
 def _open(
-    *, run: Run, operation: Operation, contract: Contract, sender: WorkerProcess, actor: Principal, resend: Resend
-) -> Opened | Held:
+    *, run: Run, operation: Operation, contract: Contract, sender: WorkerProcess, actor: Principal, resend: Resend,
+    quiet: bool,
+) -> Opened | Held:  # fmt: skip
     """Open the next attempt of a locked, authorised (or, under the resend rule, unknown) operation."""
     if operation.state == OperationState.UNKNOWN and not _may_resend(operation, contract, resend):
         return Held(code="unknown", detail="the outcome is not known; it is asked, not sent")
     if operation.state not in (OperationState.AUTHORISED, OperationState.UNKNOWN):
         return Held(code="not_open", detail=f"the operation is {operation.state}")
-    now = clock.now()
-    if operation.next_attempt_at is not None and operation.next_attempt_at > now:
-        return Held(code="backoff", detail="it is too early for the next attempt")
+    gate = _gate(operation=operation, contract=contract, quiet=quiet)
+    if isinstance(gate, Held):
+        return gate
+    now = gate.now
     epoch = operation.epoch + (1 if resend == Resend.NEW_EPOCH else 0)
     moves.move(
         run=run,
@@ -257,6 +270,7 @@ def _open(
         attempts_made=operation.attempts_made + 1,
         next_attempt_at=None,
         next_probe_at=None,
+        turn_at=None,
     )
     attempt = Attempt.objects.create(
         operation=operation,
@@ -278,7 +292,30 @@ def _open(
         wire_key=attempt.wire_key,
     )
     faultpoints.reach("attempt.opened.before")
-    return Opened(attempt=attempt, operation=operation)
+    return Opened(attempt=attempt, operation=operation, troubled=bool(gate.troubled))
+
+
+def _gate(*, operation: Operation, contract: Contract, quiet: bool) -> gates.Go | Held:
+    """What is shared with other runs, after everything of the run's own: the resources it touches, then the tool."""
+    if operation.next_attempt_at is not None and operation.turn_at is None and operation.next_attempt_at > clock.now():
+        return Held(code="backoff", detail="it is too early for the next attempt")
+    if operation.state == OperationState.AUTHORISED:  # one that is not confirmed holds them already
+        busy = holds.take(operation=operation, names=contract.resources(operation.effect))
+        if busy is not None:
+            until = clock.now() + RESOURCE_RETRY
+            return Held(code="resource_busy", detail=busy.waits_for, until=until, waits_on=busy.waits_on)
+    seconds = (START_WITHIN + contract.call_limit).total_seconds()
+    gate = gates.may_send(
+        tool=contract.name, rate=contract.rate, turn=operation.turn_at, seconds=seconds, quiet=quiet
+    )  # fmt: skip
+    if isinstance(gate, gates.Go):
+        return gate
+    if operation.state == OperationState.AUTHORISED:
+        holds.let_go(operation=operation)
+        operation.next_attempt_at = gate.until
+    operation.turn_at = gate.until
+    operation.save(update_fields=["next_attempt_at", "turn_at"])
+    return Held(code=gate.code, detail=gate.waits_for, until=gate.until, waits_on=gate.waits_on)
 
 
 def _may_resend(operation: Operation, contract: Contract, wanted: Resend) -> bool:

@@ -24,6 +24,7 @@ from reconciliation.comparison import in_words, label_of
 from reconciliation.models import Attempt, Observation, Operation, WorkerProcess
 from reconciliation.models.case import Case
 from reconciliation.models.operation import IN_FLIGHT, OperationState
+from reconciliation.services import gates
 from runs import clock, faultpoints, record, retry, transitions
 from runs.models import Principal, Run
 from runs.tools.base import Contract, Lookup, Record
@@ -53,8 +54,11 @@ _FINDINGS = {
 }
 
 
-def record_answer(*, attempt_id: uuid.UUID, answer: Answer, contract: Contract, actor: Principal) -> Operation:
-    """Phase 3: store the answer, close the attempt if it is still open, and move the operation if it still waits."""
+def record_answer(
+    *, attempt_id: uuid.UUID, answer: Answer, contract: Contract, actor: Principal, troubled: bool = True
+) -> Operation:
+    """Phase 3: store the answer, close the attempt if it is still open, and move the operation if it still waits; then
+    tell all workers what it says about the tool (`troubled` False: all was well when the call began)."""
     with transaction.atomic(durable=True):
         operation_id, run_id = Attempt.objects.values_list("operation_id", "operation__run_id").get(pk=attempt_id)
         run, operation = moves.lock(operation_id=operation_id, run_id=run_id)
@@ -78,6 +82,10 @@ def record_answer(*, attempt_id: uuid.UUID, answer: Answer, contract: Contract, 
         elif answer.record is not None:
             _late(run=run, operation=operation, found=answer.record, what="a late answer", actor=actor)
         transitions.wake(run=run, mark=False)
+        gates.heard(
+            name=contract.name, result=answer.result, detail=answer.detail, raw={} if answer.record else answer.raw,
+            retry_after=answer.retry_after, now=attempt.closed_at or attempt.opened_at, troubled=troubled,
+        )  # fmt: skip
         faultpoints.reach("attempt.recorded.before")
         return operation
 

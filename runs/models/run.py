@@ -55,6 +55,9 @@ class Run(models.Model):
     # what it waits for; wake_at is the one due time, NULL while only a person or an event can go on
     wake_at = models.DateTimeField(null=True, blank=True, db_default=Now())
     waits_for = models.CharField(max_length=300, blank=True)
+    waits_on = models.CharField(
+        max_length=300, blank=True, db_default="", default="", help_text="the shared thing it waits for, by its key"
+    )
     resume_to = models.CharField(max_length=30, blank=True, choices=S.choices)
     facts_wanted_at = models.DateTimeField(null=True, blank=True, help_text="since when somebody wants the facts read")
 
@@ -88,6 +91,7 @@ class Run(models.Model):
             models.Index(
                 name="run_due", fields=["wake_at"], condition=Q(finished_at__isnull=True, wake_at__isnull=False)
             ),
+            models.Index(name="run_waits_on", fields=["waits_on"], condition=~Q(waits_on="")),
             models.Index(name="run_frozen", fields=["frozen_by", "id"], condition=Q(frozen_by__isnull=False)),
             models.Index(name="run_newest", fields=["-created_at", "-id"]),
             models.Index(name="run_state", fields=["state", "state_since"]),

@@ -22,9 +22,36 @@ class Repeat(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rate:
+    """How many calls the receiver takes: `calls` per `per`, evenly spaced, of which `burst` may come at once. Declare a
+    little less than it allows: what we space evenly arrives a little unevenly."""
+
+    calls: int
+    per: dt.timedelta
+    burst: int = 1
+
+    def __post_init__(self) -> None:
+        if self.calls < 1 or self.burst < 1 or self.per <= dt.timedelta(0):
+            raise ValueError("a rate is at least one call in a positive time, and a burst is at least one call")
+
+    @property
+    def spacing(self) -> dt.timedelta:
+        return self.per / self.calls
+
+    def __str__(self) -> str:
+        seconds = self.per.total_seconds()
+        calls = "1 call" if self.calls == 1 else f"{self.calls} calls"
+        return f"{calls} per {'second' if seconds == 1 else f'{seconds:g} s'}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Contract:
     """What a tool promises. Times are for the receiver: `retention` how long it honours a wire key, `settling` how
-    long after a call a lookup may still miss its effect, `call_limit` the total time of one call."""
+    long after a call a lookup may still miss its effect, `call_limit` the total time of one call.
+
+    `rate`: what all workers together keep to. `resources`: names, in words of at most 250 characters, of what the
+    effect touches ("account ACC-1"); two operations that name the same one are never in flight at once, not confirmed
+    included."""
 
     name: str
     version: str
@@ -43,6 +70,8 @@ class Contract:
     money: Callable[[dict[str, str]], Money | None] = lambda _effect: None
     max_attempts: int = 6
     max_probes: int = 8
+    rate: Rate | None = None
+    resources: Callable[[dict[str, str]], tuple[str, ...]] = lambda _effect: ()
 
 
 # ---- what sending may say: each class says what is KNOWN about the effect
@@ -105,7 +134,13 @@ class Lookup:
 
 
 class Unreachable(Exception):
-    """A read failed. It says nothing about what exists."""
+    """A read failed. It says nothing about what exists. `dependency` names the system in the registry and `problem`
+    says how the call ended, where the system itself is what failed or asked for time."""
+
+    def __init__(self, detail: str, *, dependency: str = "", problem: ToolError | None = None) -> None:
+        super().__init__(detail)
+        self.dependency = dependency
+        self.problem = problem
 
 
 class Tool(Protocol):

@@ -199,6 +199,6 @@ def from_status(*, system: str, code: str, detail: str, raw: dict[str, Any]) -> 
     return Ambiguous(said, raw=raw)
 
 
-def unreachable(*, system: str, error: ToolError) -> Unreachable:
-    """The same failure of a read, which says nothing about what exists."""
-    return Unreachable(f"{system} could not be read: {error.detail}")
+def unreachable(*, system: str, dependency: str, error: ToolError) -> Unreachable:
+    """The same failure of a read, which says nothing about what exists; `dependency` is the system's registry name."""
+    return Unreachable(f"{system} could not be read: {error.detail}", dependency=dependency, problem=error)

@@ -24,12 +24,13 @@ class Connector(Protocol):
 class _System:
     url: str
     secret: str
+    title: str
 
 
-# names of the settings that say where a system is and how to get in
+# names of the settings that say where a system is and how to get in, and what people call it
 SYSTEMS: dict[str, _System] = {
-    "billing": _System("BILLING_URL", "BILLING_API_KEY"),
-    "helpdesk": _System("HELPDESK_URL", "HELPDESK_TOKEN"),
+    "billing": _System("BILLING_URL", "BILLING_API_KEY", "Billing"),
+    "helpdesk": _System("HELPDESK_URL", "HELPDESK_TOKEN", "Help desk"),
 }
 
 TOOLS: dict[str, Connector] = {

@@ -24,7 +24,12 @@ MADE_IN = {
     "Proposal": {"runs/keeping.py:keep_proposal"},
     "Event": set(),  # the record writes its rows in SQL
 }
-WRITES_ROWS = {"runs/record.py:", "runs/db.py:edges"}  # the edges for migrations
+WRITES_ROWS = {
+    "runs/record.py:",
+    "runs/db.py:edges",  # for migrations
+    "reconciliation/services/gates.py:",  # what all workers share is written and asked for by one statement
+    "reconciliation/services/holds.py:take",
+}
 SENDS = {"agentops/steps/executing.py:call"}
 # a request is locked and read again just before its edge is taken
 SETS_STATE = {"approvals/services/requests.py:_leave_approved"}

@@ -20,6 +20,7 @@ APPEND_ONLY = {
     "approvals_policytool",
     "approvals_draftrevision",
     "reconciliation_observation",
+    "reconciliation_resourcehold",
 }
 # what is fixed when the row is made; a key that may be "updated" serves row locks alone
 FROZEN = {
@@ -48,6 +49,7 @@ FROZEN = {
     " call_limit_seconds",
     "reconciliation_workerprocess": "id host boot pid start_ticks started_at",
     "reconciliation_reservation": "id operation_id allowance_id",
+    "reconciliation_dependency": "name",
     "reconciliation_case": "number key operation_id kind opened_at",
     "runs_signal": "id run_id key kind payload sender_id received_at",
     "runs_streamhead": "stream",
@@ -117,6 +119,7 @@ def test_the_role_owns_nothing_and_is_nobody_special(db: str, owner: psycopg.Con
         "DROP TRIGGER run_edges ON runs_run",
         "TRUNCATE runs_event",
         "DELETE FROM runs_run",
+        "DELETE FROM reconciliation_resourcehold",
         "UPDATE runs_event SET kind = kind",
         "UPDATE approvals_vote SET choice = choice",
         "UPDATE reconciliation_operation SET effect = effect",

@@ -20,11 +20,14 @@ from tests.desk.conftest import Desk
 from tests.engine.conftest import World
 
 LOCK = re.compile(r'\bFROM "?(\w+)"?.*\bFOR (?:NO KEY )?(?:UPDATE|SHARE)', re.DOTALL)
+# statements of our own that lock what they write: a lease held, a named resource, a tool's row
+WRITTEN = re.compile(r"^\s*(?:INSERT INTO|UPDATE) (runs_run|reconciliation_resourcehold|reconciliation_dependency)\b")
 BEGINS = ("BEGIN", "COMMIT", "ROLLBACK")
 # what runs share, in the order in which it is locked; a run's own rows are safe under its row
 FREEZES = "approvals_freezes_in_force"  # a function that takes the shared half of the lock between freezing and sending
 SHARED = [
-    "auth_user", "auth_group", FREEZES, "approvals_policy", "approvals_allowance", "reconciliation_workerprocess",
+    "auth_user", "auth_group", FREEZES, "approvals_policy", "approvals_allowance",
+    "reconciliation_resourcehold", "reconciliation_dependency", "reconciliation_workerprocess",
 ]  # fmt: skip
 OWN = {
     "approvals_approvalrequest", "approvals_decision", "reconciliation_operation", "reconciliation_attempt",
@@ -39,11 +42,10 @@ class Seen:
     transactions: list[list[tuple[str, Any]]] = field(default_factory=list)
 
     def __call__(self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
-        found = LOCK.search(sql)
+        found = LOCK.search(sql) or (WRITTEN.search(sql) if connection.in_atomic_block else None)
         if found is not None and "SKIP LOCKED" not in sql:
-            self.transactions[-1].append((found.group(1), params))
-        if "RETURNING runs_run.*" in sql:  # `leases.hold` locks and reads the run in one statement
-            self.transactions[-1].append(("runs_run", params["run"]))
+            asked = (params["run"],) if isinstance(params, dict) and "run" in params else params
+            self.transactions[-1].append((found.group(1), asked))
         if FREEZES in sql:
             self.transactions[-1].append((FREEZES, params))
         return execute(sql, params, many, context)
@@ -91,6 +93,7 @@ def test_voting_sending_and_settling_lock_in_one_order(
         assert desk.settle(case, "happened", reference="CN-7") == "ok"
     tables = judge(seen)
     assert tables >= {"runs_run", "auth_user", FREEZES, "approvals_policy", "approvals_allowance", *OWN}
+    assert tables >= {"reconciliation_resourcehold", "reconciliation_dependency"}
 
 
 def test_an_event_about_an_invoice_locks_one_run_at_a_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,6 +115,8 @@ def test_an_event_about_an_invoice_locks_one_run_at_a_time(world: World, monkeyp
         ["approvals_allowance", "runs_run"],
         ["runs_run", "approvals_allowance", "auth_user"],
         ["runs_run", "reconciliation_workerprocess", "approvals_policy"],
+        ["runs_run", "reconciliation_dependency", "reconciliation_resourcehold"],
+        ["runs_run", "reconciliation_resourcehold", "approvals_allowance"],
     ],
 )
 def test_another_order_would_be_noticed(tables: list[str]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from reconciliation.services import execute
+from reconciliation.services import execute, gates
 from runs.tools.billing.live import CreateCredit
 from runs.tools.helpdesk.live import DraftReply, UpdateTicket
 
@@ -21,6 +21,8 @@ def _values() -> list[tuple[Any, str, Any]]:
     return [
         *((one, "contract", replace(one.contract, **short)) for one in tools),
         (execute, "START_WITHIN", dt.timedelta(seconds=START_WITHIN)),
+        (execute, "RESOURCE_RETRY", dt.timedelta(seconds=0.3)),
+        (gates, "FIRST_PAUSE", 0.2),
         (settings, "CALL_LIMIT_SECONDS", CALL_LIMIT),
         (settings, "HELD_RETRY", dt.timedelta(seconds=0.2)),
     ]

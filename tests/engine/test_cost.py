@@ -16,7 +16,7 @@ from agentops.bench import measure, parked, plain
 from agentops.local.postgres import EmbeddedPostgres
 from agentops.workflows.registry import WORKFLOWS
 from approvals.models import ApprovalRequest
-from reconciliation.services import processes
+from reconciliation.services import holds, processes
 from runs import leases
 from runs.models import Run
 from runs.tools.registry import SYSTEMS, TOOLS
@@ -84,8 +84,10 @@ def test_looking_for_work_reads_no_whole_table(manager: User, postgres: Embedded
         "hold": (leases._HOLD, {"run": run.pk, "token": 1, "seconds": 1.0, "worked": False}),
         "wake": ("UPDATE runs_run SET wake_at = clock_timestamp() WHERE id = %s", [run.pk]),
         "what is late": (health._LATE, []),
+        "what is due next": (relay._NEXT, []),
         "numbering": ("UPDATE runs_run SET event_seq = 9 WHERE id = %s", [run.pk]),
     }
     assert {name: found for name, look in looks.items() if (found := scans(*look))} == {}
+    assert [line for line in scans(holds._FREE, []) if "runs_run" in line] == []
     with_a_scan = scans("SELECT count(*) FROM runs_run WHERE outcome = 'nothing like it'", [])
     assert with_a_scan, "a scan would have been seen"

@@ -1,5 +1,6 @@
 """What is due is found in the database: without a broker, with a forged message, with two relays, it happens once."""
 
+import datetime as dt
 import threading
 import time
 import uuid
@@ -13,6 +14,7 @@ from kombu.exceptions import OperationalError
 
 from agentops import relay, tasks
 from reconciliation.models import Operation
+from runs import clock
 from runs.models import Run
 from tests.engine.conftest import World
 from tests.engine.test_together import approved_runs
@@ -138,3 +140,11 @@ def _until(true: Callable[[], bool], *, seconds: float = 20) -> None:
     while not true():
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def test_the_relay_looks_again_when_the_next_run_is_due(world: World) -> None:
+    run = world.start()
+    for later, most in ((0.4, 0.4), (3600, relay.POLL_SECONDS)):
+        Run.objects.filter(pk=run.pk).update(wake_at=clock.read() + dt.timedelta(seconds=later))
+        assert 0.02 <= relay.Relay().pause() <= most
+    assert relay.Relay().pause() == relay.POLL_SECONDS

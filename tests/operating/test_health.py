@@ -10,6 +10,10 @@ from django.test import Client
 
 from agentops.local.valkey import EmbeddedValkey
 from agentops.relay import LOCK
+from reconciliation.classification import Result
+from reconciliation.services import gates
+from runs import clock
+from runs.models import Run
 from tests.runpages.world import new_run
 
 READY = "/health/ready"
@@ -42,7 +46,10 @@ def test_live_needs_nothing() -> None:
 
 
 def test_all_is_well(db: str, relay: None) -> None:
-    assert parts() == (200, {"database": "ok", "broker": "ok", "relay": "ok", "workers": "ok", "recurring": "ok"})
+    assert parts() == (
+        200,
+        {"database": "ok", "broker": "ok", "relay": "ok", "workers": "ok", "outside": "ok", "recurring": "ok"},
+    )
 
 
 def test_no_relay_at_work(db: str) -> None:
@@ -74,6 +81,20 @@ def test_a_run_that_nobody_takes_up(db: str, relay: None, owner: psycopg.Connect
     assert status == 503 and re.search(r"due for 30\d s", found["workers"])
     owner.execute("UPDATE runs_run SET lease_until = clock_timestamp() + interval '1 minute'")
     assert parts()[1]["workers"] == "ok"
+
+
+def test_an_outside_system_that_does_not_answer(db: str, relay: None) -> None:
+    for _ in range(gates.OPENS_AFTER):
+        gates.heard(
+            name="billing", result=Result.NOT_SENT, detail="No way to hidden-word.", raw={"error": "ConnectionError"},
+            retry_after=None, now=clock.now(), troubled=True,
+        )  # fmt: skip
+    run = new_run()
+    Run.objects.filter(pk=run.pk).update(waits_on="billing")
+    status, found = parts()
+    assert status == 503 and found["outside"].startswith("no answer from billing (1 waiting);")
+    assert "hidden-word" not in str(found)
+    assert parts(all_=False)[0] == 200  # no web process is taken out of service for it
 
 
 def test_pending_migrations(db: str, relay: None, owner: psycopg.Connection) -> None:

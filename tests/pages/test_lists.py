@@ -13,6 +13,10 @@ from agentops.pages import exposure
 from approvals import rule_diff
 from approvals.evaluation import evaluate
 from approvals.models import Allowance, ApprovalRequest
+from reconciliation.classification import Result
+from reconciliation.services import gates
+from runs import clock
+from runs.models import Run
 from tests.pages import world
 
 pytestmark = pytest.mark.usefixtures("db")
@@ -152,6 +156,29 @@ def test_the_overview_counts_what_waits_and_what_is_not_known(maya: User) -> Non
     page = " ".join(signed_in(maya).get("/overview/").text.split())
     assert 'Waiting for approval</p> <p class="figure">1</p>' in page
     assert 'Not confirmed</p> <p class="figure">1</p>' in page
+
+
+def test_the_overview_says_which_system_does_not_answer_since_when_why_and_who_waits(maya: User) -> None:
+    page = " ".join(signed_in(maya).get("/overview/").text.split())
+    outside = page[page.index("Outside systems") :]
+    assert "Does not answer" not in outside and outside.count("Answers") == 5
+    for _ in range(gates.OPENS_AFTER):
+        gates.heard(
+            name="billing.create_credit", result=Result.AMBIGUOUS, detail="Billing answered 503: <down>",
+            raw={"status": 503, "headers": {"retry-after": "600"}}, retry_after=None, now=clock.now(), troubled=True,
+        )  # fmt: skip
+    gates.heard(
+        name="helpdesk.draft_reply", result=Result.OVERLOADED, detail="", raw={}, retry_after="600", now=clock.now(),
+        troubled=True,
+    )  # fmt: skip
+    Run.objects.filter(pk=world.ask().run.pk).update(waits_on="billing.create_credit")
+    page = " ".join(signed_in(maya).get("/overview/").text.split())
+    first = page[page.index("Outside systems") :].split("<tr>")[2]
+    assert "Create credit" in first and "Does not answer" in first and "since" in first and "asked next at" in first
+    assert "billing.create_credit: calls" in first
+    assert "Billing answered 503: &lt;down&gt;" in first
+    assert '<td data-th="Runs waiting" class="end">1</td>' in first
+    assert "Asked to be left alone" in page
 
 
 def test_other_exposure_shows_what_is_not_confirmed_and_what_goes_over_the_limit(maya: User) -> None:

@@ -11,6 +11,7 @@ from runs.tools.base import Ambiguous, NoSuchThing, NotSent, ToolError, Unreacha
 from runs.tools.http import Connection, from_exception, from_status, raw_answer, unreachable
 
 SYSTEM = "Billing"
+DEPENDENCY = "billing"
 PAGE = 100
 MAX_PAGES = 50  # of one lookup; beyond it the lookup fails rather than overlook something
 
@@ -61,9 +62,9 @@ def reading(what: str = "") -> Iterator[None]:
     except stripe.StripeError as error:
         if what and error.http_status == 404:
             raise NoSuchThing(what) from error
-        raise unreachable(system=SYSTEM, error=failure(error)) from error
+        raise unreachable(system=SYSTEM, dependency=DEPENDENCY, error=failure(error)) from error
     except NotSent as error:
-        raise unreachable(system=SYSTEM, error=error) from error
+        raise unreachable(system=SYSTEM, dependency=DEPENDENCY, error=error) from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise Unreachable(f"Billing gave an answer that nobody can read ({type(error).__name__}).") from error
 

@@ -60,4 +60,5 @@ CREATE_CREDIT = Contract(
     touches="Lowers what the customer owes on the invoice; on a paid invoice it raises the customer's balance.",
     business_key=_business_key,
     money=_money,
+    resources=lambda effect: (f"account {effect['account']}",),
 )

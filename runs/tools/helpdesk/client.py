@@ -12,6 +12,7 @@ from runs.tools.base import Ambiguous, NoSuchThing, NotSent, ToolError, Unreacha
 from runs.tools.http import Connection, LimitedSession, from_exception, from_status, raw_answer, unreachable
 
 SYSTEM = "Help desk"
+DEPENDENCY = "helpdesk"
 PAGE = 100
 MAX_PAGES = 50  # of one lookup; beyond it the lookup fails rather than overlook something
 
@@ -85,7 +86,7 @@ def read(connection: Connection, *, of: str, what: str) -> Doc:
         with session(connection) as opened:
             return _get(opened, connection=connection, of=of, params={}, what=what)
     except NotSent as error:
-        raise unreachable(system=SYSTEM, error=error) from error
+        raise unreachable(system=SYSTEM, dependency=DEPENDENCY, error=error) from error
 
 
 def read_all(connection: Connection, *, of: str, params: dict[str, str]) -> tuple[list[Doc], int]:
@@ -105,7 +106,7 @@ def read_all(connection: Connection, *, of: str, params: dict[str, str]) -> tupl
                     return found, number
                 after = {"starting_after": str(data[-1]["id"])}
     except NotSent as error:
-        raise unreachable(system=SYSTEM, error=error) from error
+        raise unreachable(system=SYSTEM, dependency=DEPENDENCY, error=error) from error
     raise Unreachable("The help desk's list has more pages than any lookup reads.")
 
 
@@ -115,11 +116,13 @@ def _get(opened: LimitedSession, *, connection: Connection, of: str, params: dic
             f"{connection.url.rstrip('/')}/{of}", params=params, timeout=connection.timeouts, allow_redirects=False
         )
     except requests.RequestException as error:
-        raise unreachable(system=SYSTEM, error=from_exception(system=SYSTEM, error=error)) from error
+        raise unreachable(
+            system=SYSTEM, dependency=DEPENDENCY, error=from_exception(system=SYSTEM, error=error)
+        ) from error
     if answer.status_code == 404 and what:
         raise NoSuchThing(what)
     if answer.status_code != 200:
-        raise unreachable(system=SYSTEM, error=failure(answer))
+        raise unreachable(system=SYSTEM, dependency=DEPENDENCY, error=failure(answer))
     try:
         given = answer.json()
     except ValueError:

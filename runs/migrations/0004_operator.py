@@ -12,7 +12,7 @@ from runs import db
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0002_guards'),
+        ('runs', '0003_waits_on'),
     ]
 
     operations = [
@@ -110,5 +110,5 @@ class Migration(migrations.Migration):
         db.grant(
             "runs_recurring", rights="SELECT, INSERT, UPDATE (every_seconds, started_at, finished_at, result, failed)"
         ),
-        db.grant_more("runs_run", rights="UPDATE (frozen_by)"),
+        db.grant_also("runs_run", columns="frozen_by"),
     ]
