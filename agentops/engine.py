@@ -16,9 +16,10 @@ from django.db import transaction
 from agentops import hints
 from agentops.patience import patiently
 from agentops.reasons import Reason
-from agentops.steps import authorising, cancelling, deciding, executing, gathering, settling, waiting
+from agentops.steps import authorising, cancelling, deciding, executing, freezing, gathering, settling, waiting
 from agentops.steps.base import InHand, Next, Step, hand_over, park
 from agentops.workflows.registry import UnknownWorkflow, workflow
+from approvals import freezes
 from reconciliation.case_opening import open_case
 from reconciliation.models import Case, Operation
 from reconciliation.models.operation import IN_FLIGHT
@@ -74,7 +75,8 @@ def advance(*, run_id: uuid.UUID) -> int:
 
 
 def _step(lease: leases.Lease, hand: InHand) -> Next:
-    run = principals.known(run=Run.objects.get(pk=lease.run_id))
+    found = Run.objects.annotate(any_freeze=freezes.ANY).get(pk=lease.run_id)
+    run = principals.known(run=found)
     if run.is_over:
         return Next.PARK
     actor = principals.system()
@@ -88,10 +90,12 @@ def _step(lease: leases.Lease, hand: InHand) -> Next:
     if run.state == RunState.NEEDS_PERSON:
         return _park_for_person(lease)
     try:
-        found = workflow(run.workflow, run.workflow_version)
+        knows = workflow(run.workflow, run.workflow_version)
     except UnknownWorkflow as problem:
         return _leave_to_others(lease, run, why=str(problem))
-    return STEPS[run.as_state()](Step(lease=lease, run=run, workflow=found, actor=actor, hand=hand))
+    step = Step(lease=lease, run=run, workflow=knows, actor=actor, hand=hand)
+    held = freezing.hold(step) if found.any_freeze else None
+    return held or STEPS[run.as_state()](step)
 
 
 def _give_up(lease: leases.Lease, *, code: Reason, reason: str) -> Next:

@@ -17,8 +17,9 @@ from django.views.decorators.http import require_safe
 from agentops import servers
 from agentops.checks_live import pending_migrations
 from agentops.pages import dependencies
-from agentops.relay import LOCK
+from agentops.relay import JOBS, LOCK
 from runs import clock
+from runs.services import recurring
 
 SECONDS = 2.0
 LATE_SECONDS = 60  # work due for longer than this and not taken up: too few workers, or none
@@ -69,6 +70,10 @@ def _workers() -> str:
     return "" if late <= LATE_SECONDS else f"a run is due for {late:.0f} s and no worker has taken it up"
 
 
+def _recurring() -> str:
+    return "; ".join(f"{job.name}: {wrong}" for job, wrong in recurring.told(names=JOBS) if wrong)
+
+
 def _outside() -> str:
     return dependencies.trouble(now=clock.now())
 
@@ -92,7 +97,8 @@ def live(request: HttpRequest) -> JsonResponse:
 def ready(request: HttpRequest) -> JsonResponse:
     """`{"ready": …, "parts": {"database": "ok" or what is wrong, …}}`; see the module for the status."""
     wrong = {"database": _database(), "broker": _broker()}
-    for name, part in (("relay", _relay), ("workers", _workers), ("outside", _outside)):
+    asked = (("relay", _relay), ("workers", _workers), ("outside", _outside), ("recurring", _recurring))
+    for name, part in asked:
         wrong[name] = "cannot be told without the database" if wrong["database"] else _asked_of_the_database(part)
     counted = wrong.values() if request.GET.get("all") == "1" else [wrong["database"]]
     serving = not any(counted)

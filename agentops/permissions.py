@@ -13,10 +13,11 @@ _SEE_WORK = (
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "manager": (*_SEE_WORK, "approvals.vote", "approvals.publish_policy"),
-    "support": (*_SEE_WORK, "runs.operate_run"),
+    "support": (*_SEE_WORK, "runs.operate_run", "approvals.freeze"),
     "admin": (
         *_SEE_WORK,
         "runs.operate_run",
+        "approvals.freeze",
         "reconciliation.settle_case",
         "approvals.edit_policy",
         "approvals.publish_policy",

@@ -6,6 +6,7 @@ from enum import StrEnum
 class Reason(StrEnum):
     DOCUMENT_NEEDED = "document_needed"
     ESCALATED = "escalated"
+    HANDED_OVER = "handed_over"
     FACTS_UNUSABLE = "facts_unusable"
     TICKET_GONE = "ticket_gone"
     NOT_FOUND = "not_found"
@@ -32,6 +33,7 @@ class Reason(StrEnum):
 WORDS: dict[Reason, str] = {
     Reason.DOCUMENT_NEEDED: "A document is missing",
     Reason.ESCALATED: "The agent handed it over",
+    Reason.HANDED_OVER: "An operator handed it over",
     Reason.FACTS_UNUSABLE: "The facts cannot be used as they are",
     Reason.TICKET_GONE: "The ticket is gone",
     Reason.NOT_FOUND: "Something it is about does not exist",

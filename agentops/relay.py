@@ -1,4 +1,5 @@
-"""The relay: finds what is due in the database and hints at it to the broker. Its own loop, outside Celery.
+"""The relay: finds what is due in the database and hints at it to the broker. Its own loop, outside Celery. It does the
+other recurring work as well, and notes when each kind was done last.
 
 Any number may run; an advisory lock on a connection of its own picks the busy one, and the others wait for it. It is
 woken by NOTIFY where somebody waits and polls otherwise. If the broker is down it keeps trying; nothing is lost.
@@ -7,15 +8,21 @@ woken by NOTIFY where somebody waits and polls otherwise. If the broker is down 
 import logging
 import time
 import uuid
+from collections import defaultdict
+from collections.abc import Callable
 
 import psycopg
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, InterfaceError, connection
+from django.db import OperationalError as DatabaseGone
 from kombu.exceptions import OperationalError
 
+from agentops import batches
 from agentops.events import process_events
 from agentops.tasks import advance
+from approvals.services import thawing
 from reconciliation.services import holds, processes
 from runs.nudging import RELAY_CHANNEL
+from runs.services import recurring
 from runs.services.waits import wake_for_ended_runs
 
 log = logging.getLogger(__name__)
@@ -23,7 +30,18 @@ LOCK = 7_305_511_223  # any number, the same for every relay of one database
 BATCH = 200
 POLL_SECONDS = 1.0
 HINT_AGAIN_SECONDS = 20.0  # a hint that brought nothing may have been lost
-HOUSEKEEPING_SECONDS = 2.0
+DUE, ENDED, EVENTS, BATCHES, THAW, FREE, WAITS = (
+    "due runs",
+    "ended processes",
+    "received events",
+    "acts on many runs",
+    "lifted freezes",
+    "free resources",
+    "ended runs that others wait for",
+)
+# each kind of work, and the seconds in which it is begun at the latest. All but one are done at every look, and noted
+# that often; looking for ended processes costs more, and is one relay's turn once in that time
+JOBS = {DUE: 5, ENDED: 2, EVENTS: 5, BATCHES: 5, THAW: 5, FREE: 5, WAITS: 5}
 
 _DUE = """
 SELECT id, lease_token FROM runs_run WHERE finished_at IS NULL AND wake_at <= clock_timestamp()
@@ -42,14 +60,45 @@ class Relay:
     def __init__(self) -> None:
         self.hinted: dict[tuple[uuid.UUID, int], float] = {}  # by run and claim: each claim earns a new hint
         self.broker_down_since: float | None = None
-        self.housekept = 0.0
+        self.noted: dict[str, float] = {}
+        self.counted: defaultdict[str, int] = defaultdict(int)  # since it was noted last
+        self.more = False  # there is work left that waits for nothing but another look
 
     def run_once(self) -> int:
         """Everything that is due now; returns how many hints were sent."""
-        if time.monotonic() - self.housekept > HOUSEKEEPING_SECONDS:
-            processes.record_ended()
-            self.housekept = time.monotonic()
-        holds.wake_waiting()
+        self._turn(ENDED, lambda: len(processes.record_ended()), at_every_look=False)
+        self._turn(FREE, holds.wake_waiting)
+        self._turn(WAITS, lambda: wake_for_ended_runs(limit=BATCH))
+        sent = self._turn(DUE, self._sweep)
+        self._turn(EVENTS, lambda: process_events(limit=BATCH))
+        on_many = self._turn(BATCHES, batches.work_off)
+        self.more = bool(self._turn(THAW, thawing.thaw) + on_many)
+        return sent
+
+    def _turn(self, name: str, work: Callable[[], int], *, at_every_look: bool = True) -> int:
+        """Do one kind of work and note now and then that it was done; one that fails holds up no other."""
+        every = JOBS[name]
+        is_time = time.monotonic() - self.noted.get(name, -every) >= every
+        mine = is_time and recurring.begin(name=name, every=every)
+        if is_time:
+            self.noted[name] = time.monotonic()
+        if not (mine or at_every_look):
+            return 0
+        try:
+            done = work()
+        except (DatabaseGone, InterfaceError):
+            raise
+        except Exception as problem:
+            log.exception("recurring work: %s", name)
+            recurring.finish(name=name, result=f"{type(problem).__name__}: {problem}", failed=True)
+            return 0
+        self.counted[name] += done
+        if mine:
+            recurring.finish(name=name, result=f"{self.counted.pop(name)} since the turn before")
+        return done
+
+    def _sweep(self) -> int:
+        """Hint at the runs that are due."""
         with connection.cursor() as cursor:
             cursor.execute(_DUE, [BATCH])
             due = [(row[0], row[1]) for row in cursor.fetchall()]
@@ -60,8 +109,6 @@ class Relay:
             if one not in self.hinted and self._hint(one[0]):
                 self.hinted[one] = now
                 sent += 1
-        process_events(limit=BATCH)
-        wake_for_ended_runs(limit=BATCH)
         return sent
 
     def pause(self) -> float:
@@ -124,5 +171,5 @@ def _serve(relay: Relay, session: psycopg.Connection, stop: "list[bool]") -> Non
     log.info("relay at work")
     while not stop:
         relay.run_once()
-        for _ in session.notifies(timeout=relay.pause(), stop_after=1):
+        for _ in session.notifies(timeout=0.0 if relay.more else relay.pause(), stop_after=1):
             pass

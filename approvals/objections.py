@@ -10,7 +10,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db.models import Q
 
-from approvals import rights
+from approvals import freezes, rights
 from approvals.evaluation import Verdict, satisfied
 from approvals.models import ApprovalRequest, PolicyVersion, Vote
 from approvals.models.request import RequestState
@@ -31,9 +31,8 @@ def closed(*, request: ApprovalRequest, run: Run, user: User, now: dt.datetime) 
     if request.state == RequestState.OPEN:
         if run.cancel_requested_at is not None or run.is_over:
             return _ended(request, run)
-        if now >= request.respond_by:
-            return Objection(code="expired", detail={"at": request.respond_by.isoformat()})
-        return None
+        until = freezes.answer_by(request=request, run=run, now=now)
+        return Objection(code="expired", detail={"at": until.isoformat()}) if now >= until else None
     decided = _decided(request, user)
     if decided is not None:
         return decided

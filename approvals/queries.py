@@ -9,7 +9,7 @@ from django.db.models import Exists, Max, OuterRef, Q, QuerySet
 
 from approvals import objections, rights
 from approvals.binding import binding_digest
-from approvals.models import ApprovalRequest, DraftRevision, PolicyDraft, Vote
+from approvals.models import ApprovalRequest, DraftRevision, Freeze, PolicyDraft, Vote
 from approvals.models.draft import DraftState
 from approvals.models.request import RequestState
 from runs import clock
@@ -89,9 +89,9 @@ def binding_over(*, proposal: Proposal, facts: Iterable[Evidence]) -> str | None
 
 
 def _open(*, user: User, mine: bool) -> QuerySet[ApprovalRequest]:
-    still = ApprovalRequest.objects.filter(
-        state=RequestState.OPEN, respond_by__gt=clock.ClockTimestamp(), run__cancel_requested_at__isnull=True
-    )
+    # while something is frozen, or was a moment ago, the stored time may not be the one that counts
+    in_time = Q(respond_by__gt=clock.ClockTimestamp()) | Exists(Freeze.objects.filter(thawed_at__isnull=True))
+    still = ApprovalRequest.objects.filter(in_time, state=RequestState.OPEN, run__cancel_requested_at__isnull=True)
     if not rights.may_vote_at_all(user=user):
         return still.none() if mine else still
     part = Principal.objects.filter(user_id=user.pk)

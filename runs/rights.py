@@ -6,17 +6,22 @@ from django.contrib.auth.models import User
 from django.db import connection
 
 from runs import record
-from runs.models import Principal, Run
+from runs.models import ApiToken, Principal, Run
 
 # the product itself, as its own tests and jobs act; an integration, an agent or a workflow never stands for a person
 _NEEDS_NO_RIGHT = frozenset({Principal.Kind.SYSTEM})
 NO_RIGHT = "no_right"
+# all that a token may ever be made to allow: what stops and restarts work, never what approves or settles
+_OF_TOKENS = frozenset({"runs.operate_run", "approvals.freeze"})
 
 
 def entitled(*, principal: Principal, permission: str) -> bool:
-    """Active and holding `permission` (`app.codename`) as the database has it now. A machine has no rights here."""
+    """Active and holding `permission` (`app.codename`) as the database has it now. A machine has no rights here, but
+    for an integration with a live token that was made to operate."""
     if principal.kind in _NEEDS_NO_RIGHT:
         return True
+    if principal.kind == Principal.Kind.INTEGRATION and permission in _OF_TOKENS:
+        return ApiToken.objects.filter(principal=principal, may_operate=True, revoked_at__isnull=True).exists()
     if principal.user_id is None:
         return False
     user = User.objects.filter(pk=principal.user_id, is_active=True).first()  # a fresh object: no cached permissions

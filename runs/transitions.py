@@ -42,6 +42,8 @@ def move(*, run: Run, to: RunState, actor: Principal, why: str = "", **fields: A
     edge()
     now = clock.now()
     fields = {"state_since": now, "waits_for": "", "waits_on": "", "wake_at": now, **fields}
+    if run.frozen_by is not None:
+        fields["frozen_by"] = None
     if run.is_over:
         fields |= {"finished_at": now, "wake_at": None, "resume_to": ""}
     if run.is_over or to in LETS_GO:

@@ -2,7 +2,7 @@
 
 import datetime as dt
 import uuid
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from ninja import Schema
 from pydantic import ConfigDict, Field, StrictStr
@@ -86,3 +86,61 @@ class SignalOut(Schema):
 class Received(Schema):
     received: bool
     first: bool
+
+
+ActKey = Literal["pause", "resume", "again", "to-person", "cancel"]
+Reason = Annotated[StrictStr, Field(min_length=1, max_length=2000, pattern=r"\S", examples=["billing is wrong"])]
+
+
+class Because(Schema):
+    """`reason` stays in the record."""
+
+    model_config = ConfigDict(extra="forbid")
+    reason: Reason
+
+
+class Done(Schema):
+    """`detail` says what goes on."""
+
+    code: str
+    detail: str
+
+
+class OnMany(Because):
+    """`runs` that this integration started; others, and those that have ended, are left out."""
+
+    act: ActKey
+    runs: Annotated[list[uuid.UUID], Field(min_length=1, max_length=2000)]
+
+
+class RunResult(Schema):
+    run: uuid.UUID
+    code: str
+    detail: str
+
+
+class BatchOut(Schema):
+    """`finished_at` is empty while some are left; `results` are the first 500."""
+
+    id: uuid.UUID
+    act: str
+    total: int
+    done: int
+    refused: int
+    finished_at: dt.datetime | None
+    results: list[RunResult]
+
+
+class FreezeThis(Because):
+    """`scope` is all, workflow:NAME or tool:NAME."""
+
+    scope: Annotated[StrictStr, Field(max_length=120, examples=["tool:billing.create_credit"])]
+
+
+class FreezeOut(Schema):
+    id: uuid.UUID
+    scope: str
+    by: str
+    reason: str
+    since: dt.datetime
+    lifted_at: dt.datetime | None

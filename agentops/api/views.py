@@ -1,4 +1,5 @@
-"""The HTTP API: start a run once, read it, receive signed events from billing. Nothing here approves anything."""
+"""The HTTP API: start a run once, read it, receive signed events from billing; `operating` has the operator's part.
+Nothing here approves anything."""
 
 import re
 import uuid
@@ -16,6 +17,7 @@ from ninja.openapi.docs import Swagger
 from ninja.responses import Status
 from ninja.security import HttpBearer
 
+from agentops.api.operating import router as operating
 from agentops.api.parsing import MAX_BODY_BYTES, NotAcceptable, StrictParser, TooLarge, read_body, read_object
 from agentops.api.schemas import OperationOut, Problem, Received, RunOut, RunStarted, SendSignal, SignalOut, StartRun
 from agentops.busy import answer_to
@@ -35,19 +37,23 @@ class Token(HttpBearer):
     """A token of an integration, as `Authorization: Bearer …`."""
 
     def authenticate(self, request: HttpRequest, token: str) -> Principal | None:
-        return tokens.owner(token=token)
+        found = tokens.live(token=token)
+        request.may_operate = found is not None and found.may_operate  # type: ignore[attr-defined]
+        return None if found is None else found.principal
 
 
 api = NinjaAPI(
     title="agentops",
     version="1",
-    description="Start runs and read what became of them. Approving is for people in the browser, never for a token.",
+    description="Start runs and read what became of them; with a token that may operate, pause, cancel and freeze. "
+    "Approving is for people in the browser, never for a token.",
     auth=Token(),
     parser=StrictParser(),
     # without this the page asks a validator elsewhere about our schema
     docs=Swagger(settings={"validatorUrl": "none"}),
     urls_namespace="api",
 )
+api.add_router("", operating)
 
 
 def _problem(code: str, detail: str, faults: list[dict[str, str]]) -> dict[str, Any]:

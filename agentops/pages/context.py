@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
 from agentops.demo.world import PASSWORD, PEOPLE
+from approvals import freezes
 from approvals.queries import drafts_waiting, waiting_count
 from reconciliation.models import Case
 from reconciliation.models.case import CaseState
@@ -20,6 +21,7 @@ THEMES = ("light", "dark", "system")
 def shell(request: HttpRequest) -> dict[str, Any]:
     theme = request.COOKIES.get("theme", "")
     user = getattr(request, "user", None)
+    signed_in = user is not None and user.is_authenticated
     return {
         "demo": settings.DEMO,
         "demo_world": bool(settings.DEMO and settings.SANDBOX_URL),
@@ -27,7 +29,8 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         "demo_password": PASSWORD if settings.DEMO else "",
         "theme": theme if theme in THEMES else "system",
         # lazy: fragments and the login page never ask
-        "counts": SimpleLazyObject(lambda: _counts(user) if user is not None and user.is_authenticated else {}),
+        "freezes": SimpleLazyObject(lambda: list(freezes.current()) if signed_in else []),
+        "counts": SimpleLazyObject(lambda: _counts(user) if user is not None and signed_in else {}),
     }
 
 

@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from agentops.pages import dependencies
+from agentops.relay import JOBS
 from approvals.models import ApprovalRequest
 from approvals.models.request import RequestState
 from reconciliation.models import Attempt, Case, Operation, WorkerProcess
@@ -18,6 +19,7 @@ from runs import clock
 from runs.access import needs
 from runs.models import Run
 from runs.models.run import LIVE, RunState
+from runs.services import recurring
 
 LATELY = dt.timedelta(minutes=5)
 
@@ -110,5 +112,6 @@ def overview(request: HttpRequest) -> HttpResponse:
         ],
         "dependencies": dependencies.lines(now=now),
         "recent": list(recent),
+        "recurring": recurring.told(names=JOBS),
     }
     return render(request, "agentops/overview.html", context)

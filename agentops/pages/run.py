@@ -10,6 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
+from agentops.acts import perform
 from agentops.pages import detail, live
 from agentops.pages.operating import ACTS, Act, say
 from approvals.models import ApprovalRequest
@@ -17,10 +18,13 @@ from reconciliation.models import Case, Operation
 from runs import clock, queries, record
 from runs.access import needs, refused, someone_else, user_of
 from runs.models import Event, Evidence, ModelCall, Proposal, Run
+from runs.models.run import RunState
 from runs.rights import NO_RIGHT
-from runs.services import operate, principals
+from runs.services import principals
 
 AUDIT_PAGE = 500
+# where a run may be waiting for a time that somebody can bring forward
+MAY_WAIT = (RunState.WAITING, RunState.EXECUTING, RunState.OUTCOME_UNKNOWN)
 TABS = (
     ("trace", "Trace"),
     ("evidence", "Evidence"),
@@ -134,7 +138,10 @@ def _acts(request: HttpRequest, run: Run) -> list[Act]:
     """What this person can do to the run as it stands."""
     if run.is_over or run.cancel_requested_at or not request.user.has_perm("runs.operate_run"):
         return []
-    return [ACTS["resume" if run.paused_at else "pause"], ACTS["cancel"]]
+    keys = ["resume" if run.paused_at else "pause"]
+    keys += ["again"] if run.state in MAY_WAIT and not run.paused_at and not run.frozen_by else []
+    keys += ["to-person"] if run.state != RunState.NEEDS_PERSON else []
+    return [ACTS[key] for key in (*keys, "cancel")]
 
 
 def _page(
@@ -201,7 +208,7 @@ def run_record(request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
 @require_POST
 @needs("runs.operate_run")
 def run_act(request: HttpRequest, run_id: uuid.UUID, act: str) -> HttpResponse:
-    """Pause, resume or cancel, with a reason."""
+    """One of the acts on a run, with a reason."""
     run = _found(run_id)
     if act not in ACTS:
         raise Http404
@@ -210,9 +217,8 @@ def run_act(request: HttpRequest, run_id: uuid.UUID, act: str) -> HttpResponse:
     form = ReasonForm(request.POST)
     if not form.is_valid():
         return _page(request, run, tab="trace", form=form, dialog=act, status=422)
-    service = {"pause": operate.pause, "resume": operate.resume, "cancel": operate.cancel}[act]
     principal = principals.of_user(user=user_of(request))
-    result = service(run_id=run.pk, principal=principal, reason=form.cleaned_data["reason"])
+    result = perform(act=act, run_id=run.pk, principal=principal, reason=form.cleaned_data["reason"])
     if result.ok:
         messages.success(request, ACTS[act].done)
     elif result.code == NO_RIGHT:

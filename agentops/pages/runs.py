@@ -4,10 +4,12 @@ from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from agentops.pages.operating import ACTS
 from reconciliation.models import Case, Operation
 from runs import clock, queries
 from runs.access import needs
 from runs.models import Proposal
+from runs.models.run import TERMINAL
 
 DEEPEST = 200  # pages; further back one searches
 
@@ -46,6 +48,11 @@ def run_list(request: HttpRequest) -> HttpResponse:
         "tabs": [(one, counts[one.key]) for one in queries.GROUPS],
         "page": page,
         "now": clock.now(),
+        "may": request.user.has_perm("runs.operate_run"),
+        "live": sum(counts[one.key] for one in queries.GROUPS if one.key and not set(one.states) & set(TERMINAL))
+        if not group.key
+        else counts[group.key] * (not set(group.states) & set(TERMINAL)),
+        "acts": tuple(ACTS.values()),
         "ever": bool(page.runs) or queries.search(text="").exists(),
     }
     is_fragment = request.headers.get("HX-Request") == "true"

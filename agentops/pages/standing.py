@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agentops.permissions import GROUP_WORDS
+from approvals import freezes
 from approvals.models import ApprovalRequest
 from approvals.models.request import RequestState
 from reconciliation.models import Case, Operation
@@ -53,9 +54,10 @@ class Standing:
 
 
 def stand(*, run: Run) -> Standing:
-    """Six queries."""
+    """Five queries, and one more for an open request."""
     open_states = [RequestState.OPEN, RequestState.APPROVED]
-    request = ApprovalRequest.objects.filter(run=run, state__in=open_states).order_by("-created_at").first()
+    asked = ApprovalRequest.objects.filter(run=run, state__in=open_states).select_related("proposal")
+    request = asked.order_by("-created_at").first()
     operations = list(Operation.objects.filter(run=run).order_by("created_at"))
     cases = list(Case.objects.filter(operation__run=run).exclude(state=CaseState.RESOLVED).select_related("claimed_by"))
     disputed = list(disputes().filter(operation__run=run).order_by("number"))
@@ -82,6 +84,8 @@ def _waits(*, run: Run, request: ApprovalRequest | None) -> str:
         return ""
     if run.paused_at is not None and run.waits_for == PAUSED:
         return PAUSED
+    if run.frozen_by is not None:
+        return run.waits_for
     if run.state == S.AWAITING_APPROVAL and request is not None:
         if request.state == RequestState.APPROVED:
             return "Approved, waiting to run"
@@ -106,7 +110,10 @@ def _deadline(
         timer = wait.kind == Wait.Kind.TIMER
         return Deadline(word="Until" if timer else "At the latest", at=wait.due_at, then=_THEN[timer])
     if request is not None and request.state == RequestState.OPEN:
-        return Deadline(word="Answer until", at=request.respond_by, then="then it expires and a person gets the run")
+        then = "then it expires and a person gets the run"
+        if freezes.over(workflow=run.workflow, tool=request.proposal.tool) is not None:
+            then = "but that clock stands still under the freeze, and moves on when it is lifted"
+        return Deadline(word="Answer until", at=request.respond_by, then=then)
     if request is not None:
         return Deadline(word="Approval good until", at=request.valid_until, then="then it no longer counts")
     probes = [one.next_probe_at for one in operations if one.state in IN_FLIGHT and one.next_probe_at is not None]

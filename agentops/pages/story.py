@@ -343,6 +343,20 @@ _TOLD: dict[str, Callable[[Data], Said]] = {
     "run.resumed": lambda data: Said(
         icon="play", lead=f"Resumed by {short(data.get('by', 'a person'), 80)}", text=short(data.get("reason", ""))
     ),
+    "run.frozen": lambda data: Said(
+        icon="snowflake", lead="Held", text=f"by {short(data.get('why', 'a freeze'))}", tone="slate"
+    ),
+    "request.moved_on": lambda data: Said(
+        icon="clock",
+        lead="More time to answer",
+        text=f"a freeze had stopped the clock for {times.span(seconds=float(data.get('seconds', 0)))}",
+        inner=True,
+    ),
+    "run.try_again": lambda data: Said(
+        icon="repeat",
+        lead=f"Told to try again now by {short(data.get('by', 'a person'), 80)}",
+        text=short(data.get("reason", "")),
+    ),
     "signal.received": lambda data: Said(icon="bell", lead=f"Told from outside: {short(data.get('about', ''), 60)}"),
     "wait.began": _wait_began,
     "wait.linked": lambda data: Said(icon="play", lead=f"Started {short(data.get('about', 'a run'), 160)}"),

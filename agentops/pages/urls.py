@@ -6,6 +6,7 @@ from agentops.pages import (
     decision,
     home,
     inbox,
+    many,
     overview,
     person,
     policy_draft,
@@ -14,6 +15,7 @@ from agentops.pages import (
     run,
     runs,
     sandbox,
+    switches,
 )
 
 urlpatterns = [
@@ -25,6 +27,9 @@ urlpatterns = [
     path("approvals/<uuid:request_id>/opened", decision.opened, name="decision_opened"),
     path("approvals/<uuid:request_id>/status", decision.status, name="decision_status"),
     path("runs/", runs.run_list, name="runs"),
+    path("runs/many/", many.many, name="many"),
+    path("runs/many/do", many.many_do, name="many_do"),
+    path("runs/many/<uuid:batch_id>/", many.batch, name="batch"),
     path("runs/<uuid:run_id>/", run.run_page, name="run"),
     path("runs/<uuid:run_id>/live", run.run_live, name="run_live"),
     path("runs/<uuid:run_id>/events/<int:seq>/", run.run_event, name="run_event"),
@@ -46,6 +51,9 @@ urlpatterns = [
     path("policies/<slug:slug>/draft/send-back", policy_review.draft_send_back, name="policy_send_back"),
     path("policies/<slug:slug>/draft/discard", policy_review.draft_discard, name="policy_discard"),
     path("policies/<slug:slug>/draft/publish", policy_review.draft_publish, name="policy_publish"),
+    path("switches/", switches.switches, name="switches"),
+    path("switches/freeze", switches.switches_freeze, name="switches_freeze"),
+    path("switches/<uuid:freeze_id>/lift", switches.switches_lift, name="switches_lift"),
     path("sandbox/", sandbox.sandbox, name="sandbox"),
     path("sandbox/fault", sandbox.sandbox_fault, name="sandbox_fault"),
     path("sandbox/clear", sandbox.sandbox_clear, name="sandbox_clear"),

@@ -11,7 +11,7 @@ from agentops.steps.base import Next, Step, committing, hand_over, out_of_date, 
 from agentops.steps.deciding import refuse
 from agentops.steps.gathering import keep_facts, read_facts
 from agentops.workflows.base import Refused
-from approvals import objections
+from approvals import freezes, objections
 from approvals.binding import binding_digest
 from approvals.evaluation import Verdict, evaluate
 from approvals.models import Allowance, ApprovalRequest, PolicyVersion
@@ -185,18 +185,24 @@ def _answers_count(run: Run) -> bool:
 
 def deadline(run: Run) -> dt.datetime | None:
     """Until when people may answer what the run asks; None when it asks nothing."""
-    return ApprovalRequest.objects.filter(run=run, state=RequestState.OPEN).values_list("respond_by", flat=True).first()
+    asked = ApprovalRequest.objects.filter(run=run, state=RequestState.OPEN).select_related("proposal").first()
+    return None if asked is None else freezes.answer_by(request=asked, run=run, now=clock.now())
 
 
 def is_overdue(run: Run) -> bool:
-    """Has nobody answered in time? Pausing a run stops no deadline."""
+    """Has nobody answered in time? Pausing a run stops no deadline; a freeze does."""
     until = deadline(run)
     return until is not None and clock.now() >= until
 
 
+def _too_late(request: ApprovalRequest, run: Run) -> bool:
+    now = clock.now()
+    return now >= freezes.answer_by(request=request, run=run, now=now)
+
+
 def _still_open(step: Step, run: Run, request: ApprovalRequest) -> Next:
     proposal = step.proposal()
-    if clock.now() >= request.respond_by:
+    if _too_late(request, run):
         requests.close_open(run=run, to=RequestState.EXPIRED, why="nobody answered in time", actor=step.actor)
         return _expired(step, run, request)
     if newest_binding(run=run, proposal=proposal) != request.binding_digest:

@@ -1,6 +1,7 @@
 """What every step has in hand, and the one way it commits."""
 
 import datetime as dt
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -78,12 +79,17 @@ def committing(lease: leases.Lease, point: str) -> Iterator[Run]:
     hints.publish(run_id=lease.run_id, seq=seq)
 
 
-def park(run: Run, *, until: dt.datetime | None, waits_for: str, waits_on: str = "") -> Next:
+def park(
+    run: Run, *, until: dt.datetime | None, waits_for: str, waits_on: str = "", frozen_by: uuid.UUID | None = None
+) -> Next:
     """Let go of the locked run until `until`, or until somebody wakes it. The caller has looked, under this lock, that
-    nothing it waits for has happened. `waits_on` is the key of the shared thing it waits for."""
+    nothing it waits for has happened. `waits_on` is the key of the shared thing it waits for, `frozen_by` a freeze."""
+    changed = ["frozen_by"] if frozen_by != run.frozen_by else []
+    run.frozen_by = frozen_by
     run.wake_at, run.waits_for, run.waits_on = transitions.due(run=run, at=until), waits_for[:300], waits_on[:300]
     run.lease_until, run.lease_holder, run.claims_in_row = None, "", 0
-    run.save(update_fields=["wake_at", "waits_for", "waits_on", "lease_until", "lease_holder", "claims_in_row"])
+    saved = ["wake_at", "waits_for", "waits_on", "lease_until", "lease_holder", "claims_in_row", *changed]
+    run.save(update_fields=saved)
     return Next.PARK
 
 

@@ -10,6 +10,7 @@ from django.db import InterfaceError, OperationalError, connection
 from agentops.reasons import Reason
 from agentops.steps.base import Next, Step, committing, done_so_far, hand_over, out_of_date, park, wait
 from agentops.steps.gathering import go_on, read_facts
+from approvals.freezes import FROZEN
 from approvals.queries import binding_over
 from reconciliation import moves
 from reconciliation.classification import Resend, Result
@@ -158,7 +159,11 @@ def _record(opened: execute.Opened, answer: Answer, connector: Tool, step: Step)
 
 
 def _held(step: Step, held: execute.Held) -> Next:
-    """Nothing changes; it is tried again in a moment, or when what it shares with others may be had."""
+    """Nothing changes; it is tried again in a moment, when the freeze is lifted, or when what it shares
+    with others may be had. What may have happened already is
+    asked about meanwhile."""
+    if held.code == FROZEN and step.run.state == RunState.EXECUTING:
+        return Next.GO_ON  # and parks at this boundary
     with committing(step.lease, "run.advanced") as run:
         until = held.until or clock.now() + settings.HELD_RETRY
         if run.state == RunState.EXECUTING:

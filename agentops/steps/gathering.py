@@ -8,6 +8,7 @@ from agentops.reasons import Reason
 from agentops.steps.base import Next, Step, committing, done_so_far, hand_over, park, wait
 from agentops.steps.waiting import begin_wait
 from agentops.workflows.base import AskAgent, Draft, Follow, HandOver, WaitFor
+from approvals import freezes
 from approvals.models import ApprovalRequest
 from reconciliation.services import gates
 from runs import clock, keeping, record, retry, transitions, waiting
@@ -90,8 +91,8 @@ def wait_for_gate(step: Step, gate: gates.Wait, *, resume_to: RunState) -> Next:
 
 def _no_later(run: Run, until: dt.datetime) -> dt.datetime:
     """Not past the deadline of what is asked: a source that is down holds up no expiry."""
-    asked = ApprovalRequest.objects.filter(run=run, state="open").values_list("respond_by", flat=True).first()
-    return min(until, asked) if asked else until
+    asked = ApprovalRequest.objects.filter(run=run, state="open").select_related("proposal").first()
+    return until if asked is None else min(until, freezes.answer_by(request=asked, run=run, now=clock.now()))
 
 
 def gather(step: Step) -> Next:

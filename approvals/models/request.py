@@ -1,5 +1,7 @@
 """A request for approval, frozen as it was shown; the refusals it met; who opened it."""
 
+import datetime as dt
+
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
@@ -46,6 +48,11 @@ class ApprovalRequest(models.Model):
     quorum = models.PositiveSmallIntegerField(default=1)
     created_at = models.DateTimeField(db_default=Now())
     respond_by = models.DateTimeField(help_text="people answer until then")
+    stopped_for = models.DurationField(
+        default=dt.timedelta,
+        db_default=dt.timedelta(),
+        help_text="how much later than first asked `respond_by` is: freezes stop that clock",
+    )
     valid_until = models.DateTimeField(help_text="an approval may be used until then")
     closed_at = models.DateTimeField(null=True, blank=True, help_text="when it stopped being open")
     close_reason = models.TextField(blank=True)

@@ -1,7 +1,8 @@
 """Casting a vote: one durable transaction that either counts it or records why it does not count.
 
-Only people reach this: a vote takes a signed-in user, never a token. Locks go Run → Request → users, then policy, FOR
-SHARE, and everything is read after they are held. The one Decision of a request is written here and nowhere else.
+Only people reach this: a vote takes a signed-in user, never a token. Locks go Run → Request → users, then freezes, then
+the policy, shared, and everything is read after they are held. The one Decision of a request is written here and
+nowhere else.
 """
 
 import datetime as dt
@@ -13,9 +14,9 @@ from typing import Any, Literal
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from approvals import locks, objections, queries, rights
+from approvals import freezes, locks, objections, queries, rights
 from approvals.evaluation import Verdict
-from approvals.models import ApprovalRequest, Decision, PolicyVersion, Refusal, Vote
+from approvals.models import ApprovalRequest, Decision, Freeze, PolicyVersion, Refusal, Vote
 from approvals.models.request import RequestState
 from approvals.objections import Objection
 from approvals.services import policies, requests
@@ -63,6 +64,7 @@ class _Ballot:
     acknowledged: bool
     authenticated_by: str
     channel: str
+    freeze: Freeze | None
     governing: PolicyVersion | None
     reevaluate: Reevaluate | None
     earlier: list[tuple[int, str]]  # the votes there are: whose, and which choice
@@ -104,6 +106,7 @@ def cast(
         earlier = list(Vote.objects.filter(request=request).values_list("principal__user_id", "choice"))
         voters = [user_id for user_id, _ in earlier]
         locks.share_users(user_ids=[user.pk, *voters], group=request.group)
+        freeze = freezes.over(workflow=request.run.workflow, tool=request.proposal.tool, lock=True)
         governing = policies.governing(tool=request.proposal.tool, lock=True)
         ballot = _Ballot(
             request=request,
@@ -117,6 +120,7 @@ def cast(
             acknowledged=acknowledged,
             authenticated_by=storable(text=authenticated_by)[:200],
             channel=channel,
+            freeze=freeze,
             governing=governing,
             reevaluate=reevaluate,
             earlier=earlier,
@@ -178,6 +182,13 @@ def _policy_changed(ballot: _Ballot) -> Objection | None:
     return objections.policy(request=request, version=version, verdict=verdict)
 
 
+def _frozen(ballot: _Ballot) -> Objection | None:
+    """Rejecting is always safe, so only a yes waits for the freeze to be lifted."""
+    if ballot.choice != Vote.Choice.APPROVE or ballot.freeze is None:
+        return None
+    return Objection(code=freezes.FROZEN, detail={"freeze": ballot.freeze.words})
+
+
 def _unread_changes(ballot: _Ballot) -> Objection | None:
     """Rejecting is always safe, so only a yes waits for the changes to be read."""
     if ballot.choice != Vote.Choice.APPROVE or ballot.acknowledged or not ballot.request.changes:
@@ -198,6 +209,7 @@ _CHECKS: tuple[Callable[[_Ballot], Objection | None], ...] = (
     lambda b: objections.entitlement(request=b.request, user=b.user),
     lambda b: objections.involvement(run=b.run, user=b.user),
     lambda b: objections.voted(request=b.request, user=b.user) if b.has_voted else None,
+    _frozen,
     _page_differs,
     _out_of_date,
     _policy_changed,

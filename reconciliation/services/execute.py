@@ -12,6 +12,7 @@ from typing import Any
 
 from django.db import transaction
 
+from approvals import freezes
 from approvals.evaluation import Verdict, evaluate, satisfied
 from approvals.models import Allowance
 from approvals.models.request import RequestState
@@ -103,6 +104,8 @@ def open_attempt(
         if run.paused_at is not None:
             return Held(code="paused", detail="the run is paused")
         authority = requests.lock_for_sending(run=run, proposal=proposal)
+        if freeze := freezes.over(workflow=run.workflow, tool=proposal.tool, lock=True):
+            return Held(code=freezes.FROZEN, detail=freeze.words)
         found = Operation.objects.select_for_update(of=("self",)).filter(proposal=proposal).first()
         if found is not None and found.attempts.filter(closed_at__isnull=True).exists():
             return Held(code="attempt_open", detail="an earlier attempt has not ended")

@@ -46,6 +46,9 @@ class ApiToken(models.Model):
     digest = models.CharField(max_length=64, unique=True)
     created_at = models.DateTimeField(auto_now_add=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
+    may_operate = models.BooleanField(
+        default=False, db_default=False, help_text="may operate its own runs, and freeze; fixed when made"
+    )
 
     def __str__(self) -> str:
         return f"{self.label} ({self.principal})"

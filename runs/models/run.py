@@ -73,6 +73,7 @@ class Run(models.Model):
     event_hash = models.CharField(max_length=64, blank=True)
 
     paused_at = models.DateTimeField(null=True, blank=True)
+    frozen_by = models.UUIDField(null=True, blank=True, help_text="the freeze under which it parked")
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
     cancel_reason = models.TextField(blank=True)
     cancelled_by = models.ForeignKey(Principal, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
@@ -91,6 +92,7 @@ class Run(models.Model):
                 name="run_due", fields=["wake_at"], condition=Q(finished_at__isnull=True, wake_at__isnull=False)
             ),
             models.Index(name="run_waits_on", fields=["waits_on"], condition=~Q(waits_on="")),
+            models.Index(name="run_frozen", fields=["frozen_by", "id"], condition=Q(frozen_by__isnull=False)),
             models.Index(name="run_newest", fields=["-created_at", "-id"]),
             models.Index(name="run_state", fields=["state", "state_since"]),
         ]

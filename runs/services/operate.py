@@ -1,8 +1,9 @@
-"""What people do to a run: cancel it, take it over, send it on, close it. Each with a reason, each recorded.
+"""What people do to a run: pause, resume, cancel it, take it over, send it on, close it. Each with a reason, recorded.
 
 Whoever acts is looked at under the run's lock: active, and holding the right to operate runs at that very moment.
 """
 
+import datetime as dt
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,8 +19,8 @@ from runs.nudging import nudge_relay
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperateResult:
-    """`code` is ok, or a refusal: over, already_requested, reason_needed, not_waiting, not_paused,
-    claimed_by_other, no_right (recorded in the run's stream)."""
+    """`code` is ok, or a refusal: over, already_requested, reason_needed, not_waiting, not_paused, claimed_by_other,
+    no_right (recorded in the run's stream); of trying again and handing over: see `agentops.acts`."""
 
     code: str
     detail: dict[str, Any] = field(default_factory=dict)
@@ -38,64 +39,79 @@ def _no_right(run: Run, principal: Principal, act: str) -> OperateResult | None:
     return OperateResult(code=code) if code else None
 
 
-def cancel(*, run_id: uuid.UUID, principal: Principal, reason: str) -> OperateResult:
-    """Ask the run to stop. What has not started never will; what is in flight is settled first; what was done stays."""
+# what is done to the locked run, by somebody who may and with a reason; it says what became of that
+Inner = Callable[[Run, Principal, str], OperateResult]
+
+
+def carry_out(
+    *,
+    act: str,
+    inner: Inner,
+    run_id: uuid.UUID,
+    principal: Principal,
+    reason: str,
+    keep: Callable[[OperateResult], None] | None = None,
+) -> OperateResult:
+    """One act on one run that is not over: one durable transaction, in which `keep` may store what became of it."""
     if not reason.strip():
         return OperateResult(code="reason_needed")
     with transaction.atomic(durable=True):
         run = _lock(run_id)
-        if refused := _no_right(run, principal, "cancel"):
-            return refused
-        if run.is_over:
-            return OperateResult(code="over", detail={"state": run.state})
-        if run.cancel_requested_at is not None:
-            return OperateResult(code="already_requested", detail={"by": str(run.cancelled_by)})
-        run.cancel_requested_at, run.cancel_reason, run.cancelled_by = clock.now(), reason.strip(), principal
-        run.save(update_fields=["cancel_requested_at", "cancel_reason", "cancelled_by"])
-        record.append(run=run, kind="run.cancel_requested", actor=principal, reason=reason.strip(), by=str(principal))
-        transitions.wake(run=run)
-        return OperateResult(code="ok")
+        result = _no_right(run, principal, act)
+        if result is None and run.is_over:
+            result = OperateResult(code="over", detail={"state": run.state})
+        result = result or inner(run, principal, reason.strip())
+        if keep is not None:
+            keep(result)
+        return result
+
+
+def cancelling(run: Run, principal: Principal, reason: str) -> OperateResult:
+    """Ask the run to stop. What has not started never will; what is in flight is settled first; what was done stays."""
+    if run.cancel_requested_at is not None:
+        return OperateResult(code="already_requested", detail={"by": str(run.cancelled_by)})
+    run.cancel_requested_at, run.cancel_reason, run.cancelled_by = clock.now(), reason, principal
+    run.save(update_fields=["cancel_requested_at", "cancel_reason", "cancelled_by"])
+    record.append(run=run, kind="run.cancel_requested", actor=principal, reason=reason, by=str(principal))
+    transitions.wake(run=run)
+    return OperateResult(code="ok")
 
 
 PAUSED = "a person to resume it"
 
 
-def pause(*, run_id: uuid.UUID, principal: Principal, reason: str) -> OperateResult:
+def pausing(run: Run, principal: Principal, reason: str) -> OperateResult:
     """Let nothing new begin. The step in flight finishes, what was sent is settled, deadlines go on running."""
-    if not reason.strip():
-        return OperateResult(code="reason_needed")
-    with transaction.atomic(durable=True):
-        run = _lock(run_id)
-        if refused := _no_right(run, principal, "pause"):
-            return refused
-        if run.is_over:
-            return OperateResult(code="over", detail={"state": run.state})
-        if run.paused_at is not None:
-            return OperateResult(code="already_requested", detail={"by": "somebody before you"})
-        run.paused_at = clock.now()
-        run.save(update_fields=["paused_at"])
-        record.append(run=run, kind="run.paused", actor=principal, reason=reason.strip(), by=str(principal))
-        transitions.wake(run=run)
-        return OperateResult(code="ok")
+    if run.paused_at is not None:
+        return OperateResult(code="already_requested", detail={"by": "Somebody"})
+    return _set_pause(run, principal, reason, "run.paused", clock.now())
+
+
+def resuming(run: Run, principal: Principal, reason: str) -> OperateResult:
+    """Let a paused run go on where it was."""
+    if run.paused_at is None:
+        return OperateResult(code="not_paused")
+    return _set_pause(run, principal, reason, "run.resumed", None)
+
+
+def _set_pause(run: Run, principal: Principal, reason: str, kind: str, at: dt.datetime | None) -> OperateResult:
+    run.paused_at = at
+    run.save(update_fields=["paused_at"])
+    record.append(run=run, kind=kind, actor=principal, reason=reason, by=str(principal))
+    transitions.wake(run=run)
+    return OperateResult(code="ok")
+
+
+def cancel(*, run_id: uuid.UUID, principal: Principal, reason: str) -> OperateResult:
+    return carry_out(act="cancel", inner=cancelling, run_id=run_id, principal=principal, reason=reason)
+
+
+def pause(*, run_id: uuid.UUID, principal: Principal, reason: str) -> OperateResult:
+    return carry_out(act="pause", inner=pausing, run_id=run_id, principal=principal, reason=reason)
 
 
 def resume(*, run_id: uuid.UUID, principal: Principal, reason: str) -> OperateResult:
-    """Let a paused run go on where it was."""
-    if not reason.strip():
-        return OperateResult(code="reason_needed")
-    with transaction.atomic(durable=True):
-        run = _lock(run_id)
-        if refused := _no_right(run, principal, "resume"):
-            return refused
-        if run.is_over:
-            return OperateResult(code="over", detail={"state": run.state})
-        if run.paused_at is None:
-            return OperateResult(code="not_paused")
-        run.paused_at = None
-        run.save(update_fields=["paused_at"])
-        record.append(run=run, kind="run.resumed", actor=principal, reason=reason.strip(), by=str(principal))
-        transitions.wake(run=run)
-        return OperateResult(code="ok")
+    return carry_out(act="resume", inner=resuming, run_id=run_id, principal=principal, reason=reason)
 
 
 def _for_person(run: Run, principal: Principal, act: str) -> OperateResult | None:

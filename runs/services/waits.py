@@ -10,7 +10,8 @@ from runs.models import Run, Wait
 def wake_for_ended_runs(*, limit: int) -> int:
     """Make the runs due whose other run has ended, and return how many; a transaction for each, so no two runs are
     ever locked at once. It looks at what is, so a crash between an end and this loses nothing."""
-    ended = Wait.objects.filter(ended_at__isnull=True, other__finished_at__isnull=False, run__paused_at__isnull=True)
+    ended = Wait.objects.filter(ended_at__isnull=True, other__finished_at__isnull=False)
+    ended = ended.filter(run__paused_at__isnull=True, run__frozen_by__isnull=True)  # woken when they may go on
     asleep = Q(run__wake_at__isnull=True) | Q(run__wake_at__gt=clock.ClockTimestamp())
     found = list(ended.filter(asleep).values_list("run_id", flat=True)[:limit])
     for run_id in found:

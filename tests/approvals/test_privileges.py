@@ -8,6 +8,7 @@ from approvals.models import ApprovalRequest, Decision, PolicyVersion, Refusal, 
 from approvals.models.request import RequestState
 from approvals.services import requests
 from runs.models import Evidence
+from runs.services import principals
 from tests.approvals import world
 
 pytestmark = pytest.mark.usefixtures("db")
@@ -56,12 +57,24 @@ def test_nothing_is_changed_or_removed_afterwards(table: str, decided: world.Ask
 
 
 @pytest.mark.parametrize(
-    "column", ["page", "page_digest", "binding_digest", "action_digest", "respond_by", "valid_until", "quorum", "rules"]
+    "column", ["page", "page_digest", "binding_digest", "action_digest", "valid_until", "quorum", "rules"]
 )
 def test_what_was_asked_stays_as_it_was_asked(column: str, decided: world.Asked) -> None:
     assert sqlstate(f"UPDATE approvals_approvalrequest SET {column} = {column}") == "42501"
     assert sqlstate(f"UPDATE approvals_approvalrequest SET \"group\" = 'x', {column} = {column}") == "42501"
     assert sqlstate("DELETE FROM approvals_approvalrequest") == "42501"
+
+
+def test_a_deadline_only_moves_on_while_it_is_open_and_by_the_time_it_was_stopped(db: str) -> None:
+    world.user("anna")
+    asked = world.ask()
+    move = "UPDATE approvals_approvalrequest SET respond_by = respond_by + interval '{}', stopped_for = interval '{}'"
+    assert sqlstate(move.format("1 minute", "1 minute")) is None
+    for moved, stopped in (("-1 minute", "-1 minute"), ("2 minutes", "1 minute"), ("900 days", "900 days")):
+        assert sqlstate(move.format(moved, stopped)) == "23001"
+    with transaction.atomic():
+        requests.close_open(run=asked.run, to=RequestState.WITHDRAWN, why="x", actor=principals.system())
+    assert sqlstate(move.format("1 minute", "1 minute")) == "23001"
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ FROZEN = {
     "runs_run": "id workflow workflow_version start_key input input_digest subject capabilities initiator_id run_as_id"
     " agent_id created_at",
     "runs_principal": "id kind key user_id",
-    "runs_apitoken": "id principal_id digest created_at",
+    "runs_apitoken": "id principal_id digest created_at may_operate",
     "runs_externalevent": "source event_id kind payload received_at",
     "approvals_decision": "kind approved proposal_id request_id policy_version_id rules binding_digest decided_at"
     " valid_until",
@@ -38,7 +38,11 @@ FROZEN = {
     "approvals_policy": "id slug",
     "approvals_allowance": "key currency",
     "approvals_approvalrequest": "id run_id proposal_id supersedes_id changes ask action_digest binding_digest page"
-    " page_digest policy_version_id rules group quorum created_at respond_by valid_until",
+    " page_digest policy_version_id rules group quorum created_at valid_until",
+    "approvals_freeze": "id scope by_id reason since",
+    "runs_batch": "id act reason chosen principal_id total created_at",
+    "runs_batchitem": "id batch_id run_id",
+    "runs_recurring": "name",
     "reconciliation_operation": "id run_id proposal_id decision_id tool contract_version system identity business_key"
     " effect amount_minor currency created_at",
     "reconciliation_attempt": "id operation_id number epoch wire_key request sender_id opened_at send_before"

@@ -24,9 +24,10 @@ LOCK = re.compile(r'\bFROM "?(\w+)"?.*\bFOR (?:NO KEY )?(?:UPDATE|SHARE)', re.DO
 WRITTEN = re.compile(r"^\s*(?:INSERT INTO|UPDATE) (runs_run|reconciliation_resourcehold|reconciliation_dependency)\b")
 BEGINS = ("BEGIN", "COMMIT", "ROLLBACK")
 # what runs share, in the order in which it is locked; a run's own rows are safe under its row
+FREEZES = "approvals_freezes_in_force"  # a function that takes the shared half of the lock between freezing and sending
 SHARED = [
-    "auth_user", "auth_group", "approvals_policy", "approvals_allowance", "reconciliation_resourcehold",
-    "reconciliation_dependency", "reconciliation_workerprocess",
+    "auth_user", "auth_group", FREEZES, "approvals_policy", "approvals_allowance",
+    "reconciliation_resourcehold", "reconciliation_dependency", "reconciliation_workerprocess",
 ]  # fmt: skip
 OWN = {
     "approvals_approvalrequest", "approvals_decision", "reconciliation_operation", "reconciliation_attempt",
@@ -45,6 +46,8 @@ class Seen:
         if found is not None and "SKIP LOCKED" not in sql:
             asked = (params["run"],) if isinstance(params, dict) and "run" in params else params
             self.transactions[-1].append((found.group(1), asked))
+        if FREEZES in sql:
+            self.transactions[-1].append((FREEZES, params))
         return execute(sql, params, many, context)
 
 
@@ -89,7 +92,7 @@ def test_voting_sending_and_settling_lock_in_one_order(
         case = desk.case(run)
         assert desk.settle(case, "happened", reference="CN-7") == "ok"
     tables = judge(seen)
-    assert tables >= {"runs_run", "auth_user", "approvals_policy", "approvals_allowance", *OWN}
+    assert tables >= {"runs_run", "auth_user", FREEZES, "approvals_policy", "approvals_allowance", *OWN}
     assert tables >= {"reconciliation_resourcehold", "reconciliation_dependency"}
 
 

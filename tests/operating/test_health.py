@@ -46,7 +46,10 @@ def test_live_needs_nothing() -> None:
 
 
 def test_all_is_well(db: str, relay: None) -> None:
-    assert parts() == (200, {"database": "ok", "broker": "ok", "relay": "ok", "workers": "ok", "outside": "ok"})
+    assert parts() == (
+        200,
+        {"database": "ok", "broker": "ok", "relay": "ok", "workers": "ok", "outside": "ok", "recurring": "ok"},
+    )
 
 
 def test_no_relay_at_work(db: str) -> None:

@@ -68,6 +68,9 @@ def scenes(product: Product) -> dict[str, str]:
         "policies": "/policies/",
         "policy": "/policies/service-credits/",
         "policy-versions": "/policies/service-credits/versions/",
+        "switches": "/switches/",
+        "switches-freeze": "/switches/?act=freeze",
+        "many": "/runs/many/?act=pause&all=1",
         "overview": "/overview/",
         "sandbox": "/sandbox/",
     }

@@ -21,6 +21,7 @@ class Command(BaseCommand):
             return
         for one in ApiToken.objects.select_related("principal").order_by("-created_at"):
             state = f"revoked {one.revoked_at:%Y-%m-%d %H:%M}" if one.revoked_at else "live"
+            state += ", may operate" if one.may_operate else ""
             self.stdout.write(f"{one.pk}  {one.principal.key}  made {one.created_at:%Y-%m-%d %H:%M}  {state}")
 
     def _revoke(self, text: str) -> None:

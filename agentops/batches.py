@@ -1,0 +1,103 @@
+"""One act on many runs: chosen once, then carried out run by run by the relay, each with its own result.
+
+A run's result is stored in the transaction of the act itself, so whoever goes on after a crash repeats nothing.
+"""
+
+import logging
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import DatabaseError, transaction
+from django.db.models import QuerySet
+
+from agentops import acts
+from agentops.busy import is_busy
+from runs import clock, holding, rights
+from runs.models import Batch, BatchItem, Principal, Run
+from runs.nudging import nudge_relay
+from runs.services.operate import OperateResult
+
+log = logging.getLogger(__name__)
+MOST = 20_000  # runs in one batch; more are several
+PART = 200  # runs at one go
+AT_ONCE_SECONDS = 0.5  # then the relay looks at what else is due
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchResult:
+    """`code` is ok, or a refusal: no_right, reason_needed, none_chosen, too_many (`detail` has the limit)."""
+
+    code: str
+    batch: Batch | None = None
+    detail: dict[str, Any] | None = None
+
+    @property
+    def ok(self) -> bool:
+        return self.code == "ok"
+
+
+def start(*, act: str, runs: QuerySet[Run], chosen: str, principal: Principal, reason: str) -> BatchResult:
+    """Write down what is to be done to each of those runs that is not over. `chosen` says in words how they were
+    chosen. One durable transaction; nothing is done to any run yet. Raises KeyError for an act that does not exist."""
+    if act not in acts.INNER:
+        raise KeyError(act)
+    if not reason.strip():
+        return BatchResult(code="reason_needed")
+    if not rights.entitled(principal=principal, permission=holding.OPERATE):  # looked at again for every run
+        return BatchResult(code=rights.NO_RIGHT)
+    with transaction.atomic(durable=True):
+        ids = list(runs.order_by("-created_at", "-id").values_list("pk", flat=True)[: MOST + 1])
+        if not ids:
+            return BatchResult(code="none_chosen")
+        if len(ids) > MOST:
+            return BatchResult(code="too_many", detail={"limit": MOST})
+        batch = Batch.objects.create(
+            act=act, reason=reason.strip(), chosen=chosen[:300], principal=principal, total=len(ids)
+        )
+        BatchItem.objects.bulk_create([BatchItem(batch=batch, run_id=one) for one in ids], batch_size=2000)
+        nudge_relay()
+        return BatchResult(code="ok", batch=batch)
+
+
+def work_off(*, seconds: float = AT_ONCE_SECONDS) -> int:
+    """Carry out what is left of the oldest batch for about that long, and say for how many runs."""
+    batch = Batch.objects.filter(finished_at__isnull=True).select_related("principal").order_by("created_at").first()
+    if batch is None:
+        return 0
+    until, done = time.monotonic() + seconds, 0
+    left = BatchItem.objects.filter(batch=batch, done_at__isnull=True).order_by("id")
+    for item in left[:PART]:
+        done += _carry_out(batch, item)
+        if time.monotonic() > until:
+            break
+    if not left.exists():
+        Batch.objects.filter(pk=batch.pk, finished_at__isnull=True).update(finished_at=clock.now())
+    return done
+
+
+def _carry_out(batch: Batch, item: BatchItem) -> bool:
+    """False when the run is left for the next time: somebody else has it locked."""
+    open_one = BatchItem.objects.filter(pk=item.pk, done_at__isnull=True)
+
+    def keep(result: OperateResult) -> None:
+        """Under the run's lock: of two who come at once the second finds it done, and what it did is undone."""
+        if not open_one.update(code=result.code, detail=result.detail, done_at=clock.now()):
+            raise _DoneBefore
+
+    try:
+        acts.perform(act=batch.act, run_id=item.run_id, principal=batch.principal, reason=batch.reason, keep=keep)
+    except _DoneBefore:
+        return True
+    except DatabaseError as problem:
+        if is_busy(problem=problem):
+            return False
+        raise
+    except Exception as problem:  # one run that nobody foresaw must not hold up the others
+        log.exception("%s of run %s broke off", batch.act, item.run_id)
+        open_one.update(code="broke_off", detail={"what": f"{type(problem).__name__}"}, done_at=clock.now())
+    return True
+
+
+class _DoneBefore(Exception):
+    """Another process has had this run's result stored meanwhile; what this one did to it is rolled back."""

@@ -1,0 +1,94 @@
+"""What is frozen now, and by how much freezes have stopped the clock of a request. Reads only."""
+
+import datetime as dt
+
+from django.db import connection
+from django.db.models import Case, Exists, Q, QuerySet, When
+
+from approvals.models import ApprovalRequest, Freeze
+from approvals.models.freeze import EVERYTHING
+from runs.models import Run
+
+FROZEN = "frozen"  # the code of whatever is refused or held because of one
+LOCK = 7_305_511_224  # the advisory lock between freezing and sending; also in the migration's function
+_IN_FORCE = "SELECT scope FROM approvals_freeze WHERE lifted_at IS NULL"
+_HELD_STILL = "SELECT approvals_freezes_in_force()"
+
+
+# read along with whatever else is read: is anything frozen at all?
+ANY = Exists(Freeze.objects.filter(lifted_at__isnull=True))
+
+
+def of_tool(name: str) -> str:
+    return f"tool:{name}"
+
+
+def of_workflow(name: str) -> str:
+    return f"workflow:{name}"
+
+
+def in_force(*, lock: bool = False) -> frozenset[str]:
+    """The scopes that are frozen. With `lock` no freeze comes or goes until the caller's transaction ends."""
+    with connection.cursor() as cursor:
+        cursor.execute(_HELD_STILL if lock else _IN_FORCE)
+        return frozenset(row[0] for row in cursor.fetchall())
+
+
+def over(*, workflow: str, tool: str = "", lock: bool = False) -> Freeze | None:
+    """The freeze that holds an action of this tool in this workflow; the widest one. One statement while there is none.
+
+    `lock` as for `in_force`.
+    """
+    wanted = [EVERYTHING, of_workflow(workflow), *([of_tool(tool)] if tool else [])]
+    if not in_force(lock=lock).intersection(wanted):
+        return None
+    widest = Case(*(When(scope=scope, then=place) for place, scope in enumerate(wanted)))
+    found = Freeze.objects.filter(lifted_at__isnull=True, scope__in=wanted).select_related("by")
+    return found.order_by(widest).first()
+
+
+def current() -> QuerySet[Freeze]:
+    """Those in force, the oldest first."""
+    return Freeze.objects.filter(lifted_at__isnull=True).select_related("by").order_by("since")
+
+
+def runs_under(*, scope: str) -> Q:
+    """Which live runs a freeze of that scope may hold: those that were granted the tool, or are of the workflow."""
+    kind, _, name = scope.partition(":")
+    live = Q(finished_at__isnull=True)
+    if kind == "tool":
+        return live & Q(capabilities__contains=[name])
+    return live & Q(workflow=name) if kind == "workflow" else live
+
+
+def requests_under(*, scope: str) -> Q:
+    """Which requests for approval a freeze of that scope stops the clock of."""
+    kind, _, name = scope.partition(":")
+    if kind == "tool":
+        return Q(proposal__tool=name)
+    return Q(run__workflow=name) if kind == "workflow" else Q()
+
+
+def answer_by(*, request: ApprovalRequest, run: Run, now: dt.datetime) -> dt.datetime:
+    """Until when people may answer: a freeze stops that clock, but never the time until which an approval is good.
+
+    Asks the database only when the stored time has passed.
+    """
+    if now < request.respond_by or request.respond_by >= request.valid_until:
+        return request.respond_by
+    return moved(request=request, run=run, now=now)
+
+
+def moved(*, request: ApprovalRequest, run: Run, now: dt.datetime) -> dt.datetime:
+    """When the answer is due: as asked at first, and later by every freeze that began before it had passed, two at
+    once counting once. Never later than an approval would be good."""
+    scopes = [EVERYTHING, of_workflow(run.workflow), of_tool(request.proposal.tool)]
+    found = Freeze.objects.filter(Q(lifted_at__isnull=True) | Q(lifted_at__gt=request.created_at), scope__in=scopes)
+    until, counted_to = request.respond_by - request.stopped_for, request.created_at
+    for since, lifted_at in found.order_by("since").values_list("since", "lifted_at"):
+        begins, ends = max(since, counted_to), min(lifted_at or now, now)
+        if begins >= until:
+            break
+        if ends > begins:
+            until, counted_to = until + (ends - begins), ends
+    return max(request.respond_by, min(until, request.valid_until))
