@@ -1,9 +1,19 @@
 """Guards that no test watched: each was taken out, and nothing noticed."""
 
+import datetime as dt
+import time
+
+import pytest
+
 from agentops.demo.world import STORIES
-from reconciliation.models import Operation
+from agentops.steps import settling
+from reconciliation.models import Attempt, Operation
+from reconciliation.services import probe, settle
+from runs import clock
+from runs.models import Run
+from runs.services import principals
 from runs.tools.billing.client import client
-from runs.tools.registry import connection
+from runs.tools.registry import connection, tool
 from tests.engine.conftest import World
 from tests.engine.test_together import approved_runs, limit_the_month
 
@@ -36,6 +46,30 @@ def test_a_limit_lowered_below_what_is_used_holds_at_once(world: World) -> None:
         assert world.work(run).state == "completed"
     limit_the_month(130_000)
     last = world.work(runs[2])
-    print(last.state, last.person_code, last.person_reason, last.outcome)
     assert sum(one["amount_minor"] for one in world.credits()) == 240_000
-    assert last.state == "needs_person"
+    assert (last.state, last.person_code) == ("needs_person", "over_limit")
+
+
+def test_an_absence_proved_before_the_newest_attempt_fails_nothing(world: World) -> None:
+    """Between the proof and its use another worker has sent it, as the resend rule lets it."""
+    run = world.unknown("timeout_without_effect")
+    operation = world.credit(run)
+    create = tool(operation.tool)
+    [first] = Attempt.objects.filter(operation=operation)
+    proved = first.send_before + create.contract.call_limit + create.contract.settling
+    while clock.now() <= proved:
+        time.sleep(0.05)
+    seen = probe.ask(operation=operation, connector=create, actor=principals.system())
+    assert (seen.finding, seen.conclusive) == ("absent", True)
+    world.fault("execute_and_timeout")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("runs.retry.backoff", lambda **_: dt.timedelta(hours=1))
+        patch.setattr(settling, "ask", lambda **_: seen)  # the other worker had the same word
+        Operation.objects.filter(run=run).update(next_probe_at=clock.ClockTimestamp())
+        Run.objects.filter(pk=run.pk).update(wake_at=clock.ClockTimestamp())
+        world.work(run, until=lambda one: Attempt.objects.filter(operation=operation, number=2, result="ambiguous"))
+    assert len(world.credits()) == 1 and world.credit(run).state == "unknown"
+    failed = settle.fail_as_absent(
+        operation_id=operation.pk, contract=create.contract, code="absent", actor=principals.system()
+    )
+    assert not failed and world.credit(run).state == "unknown"
