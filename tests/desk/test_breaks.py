@@ -432,3 +432,17 @@ def test_a_credit_given_by_hand_meanwhile_is_seen_before_sending_again(world: Wo
     run = world.work(run)
     print(run.state, run.outcome, run.person_reason, world.credits())
     assert world.credits() == [], "the customer has two credits for one incident"
+
+
+def test_a_second_thing_that_comes_to_light_does_not_hide_the_first(world: World, desk: Desk) -> None:
+    run = world.work(world.approved())
+    operation = world.credit(run)
+    second = again(operation)
+    desk.ask(operation)
+    assert any(second in why for why in open_cases(run))
+    void(note(0, world))
+    told(operation, note(0, world), "credit_note.voided")
+    print(open_cases(run), [one.dispute for one in queries.disputes()])
+    assert any(second in why for why in open_cases(run)), (
+        "money may be out a second time, and the case no longer says so"
+    )
