@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from agentops import engine
 from agentops.demo.world import STORIES
 from agentops.steps import settling
 from reconciliation.models import Attempt, Operation
@@ -73,3 +74,12 @@ def test_an_absence_proved_before_the_newest_attempt_fails_nothing(world: World)
         operation_id=operation.pk, contract=create.contract, code="absent", actor=principals.system()
     )
     assert not failed and world.credit(run).state == "unknown"
+
+
+def test_a_wake_that_was_met_is_over(world: World) -> None:
+    """Else the run would be due again the moment it is parked, for good."""
+    run = world.work(world.start())
+    Run.objects.filter(pk=run.pk).update(woken=True, wake_at=clock.ClockTimestamp())
+    assert engine.advance(run_id=run.pk)
+    run.refresh_from_db()
+    assert run.state == "awaiting_approval" and run.wake_at is not None and run.wake_at > clock.now()
