@@ -28,8 +28,8 @@ class Desk:
         unsure |= {operation.pk: operation for operation in self.asking}
         sums: dict[str, int] = {}
         for operation in unsure.values():
-            if operation.amount_minor:
-                sums[operation.currency] = sums.get(operation.currency, 0) + operation.amount_minor
+            if operation.real_minor:
+                sums[operation.currency] = sums.get(operation.currency, 0) + operation.real_minor
         return [Money(minor, currency) for currency, minor in sorted(sums.items())]
 
 

@@ -76,10 +76,6 @@ def _closed_choices(case: Case, senders: list[WorkerProcess], theirs: list[str])
         closed["did_not"] = "Not while a sender may still wake: its silence proves nothing yet."
     elif theirs:
         closed["did_not"] = f"Not while {case.operation.system} shows {', '.join(theirs)} under our identity."
-    if not case.operation.amount_minor:
-        closed["differently"] = (
-            "Nothing here has an amount; settle it as happened and say in the evidence what differs."
-        )
     return closed
 
 

@@ -4,7 +4,7 @@ from reconciliation.models.attempt import Attempt, WorkerProcess
 from reconciliation.models.case import Case
 from reconciliation.models.dependency import Dependency, ResourceHold
 from reconciliation.models.observation import Observation
-from reconciliation.models.operation import Operation, Reservation
+from reconciliation.models.operation import Operation, Reservation, TheirName
 
 __all__ = [
     "Attempt",
@@ -14,5 +14,6 @@ __all__ = [
     "Operation",
     "Reservation",
     "ResourceHold",
+    "TheirName",
     "WorkerProcess",
 ]

@@ -21,6 +21,7 @@ APPEND_ONLY = {
     "approvals_draftrevision",
     "reconciliation_observation",
     "reconciliation_resourcehold",
+    "reconciliation_theirname",
 }
 # what is fixed when the row is made; a key that may be "updated" serves row locks alone
 FROZEN = {

@@ -1,23 +1,19 @@
 """What the breaker found: each test states what ought to hold and fails while it does not."""
 
-import datetime as dt
 import json
-import re
 import threading
 import time
 
 import pytest
 from django.db import connections
-from django.test import Client
 
 from agentops.demo.world import STORIES
 from agentops.events import process_events
 from reconciliation import queries
-from reconciliation.models import Attempt, Case, Operation, Reservation, WorkerProcess
-from reconciliation.services import cases
+from reconciliation.models import Attempt, Case, Operation, WorkerProcess
 from runs import clock, faultpoints
 from runs.models import ExternalEvent, Run
-from runs.services import operate, principals
+from runs.services import operate
 from runs.tools.billing.client import client
 from runs.tools.registry import connection, tool
 from tests.api.caller import deliver, event
@@ -116,61 +112,6 @@ def test_voiding_the_second_record_is_not_told_as_voiding_the_first(world: World
     assert not [why for why in open_cases(run) if first in why], open_cases(run)
 
 
-# ---- verdicts
-
-
-def test_it_happened_is_not_taken_while_billing_shows_two(world: World, desk: Desk) -> None:
-    run = world.unknown("execute_and_timeout")
-    operation = world.credit(run)
-    case = desk.case(run)
-    second = again(operation)
-    assert desk.ask(operation) == "several" and len(world.credits()) == 2
-    with client(connection("billing")) as billing:
-        first = billing.v1.credit_notes.retrieve(note(0, world)).number
-    code = desk.settle(case, "happened", reference=first)
-    run = world.work(run)
-    print(code, run.state, run.outcome)
-    assert code != "ok" or any(second in one.dispute for one in queries.disputes())
-
-
-def test_it_happened_is_not_taken_against_a_conclusive_none(world: World, desk: Desk) -> None:
-    run = world.unknown("timeout_without_effect")
-    case = desk.case(run)
-    desk.until_proof(run)
-    assert desk.ask(case.operation) == "absent"
-    code = desk.settle(case, "happened", reference="CN-TYPO")
-    run = world.work(run)
-    print(code, run.state, run.outcome, world.credits())
-    assert code != "ok" or "confirmed by billing" not in run.outcome
-
-
-def test_it_happened_is_not_taken_for_another_amount(world: World, desk: Desk) -> None:
-    world.fault("wrong_amount", amount_minor=60_000)
-    run = world.work(world.approved(), until=lambda one: world.credit(one).state == "unknown")
-    [made] = world.credits()
-    assert made["amount_minor"] == 60_000
-    case = desk.case(run)
-    with client(connection("billing")) as billing:
-        reference = billing.v1.credit_notes.retrieve(note(0, world)).number
-    code = desk.settle(case, "happened", reference=reference)
-    run = world.work(run)
-    print(code, run.state, run.outcome)
-    assert code != "ok" or "$1,200.00" not in run.outcome
-
-
-def test_twice_is_not_taken_for_three(world: World, desk: Desk) -> None:
-    run = world.unknown("execute_and_timeout")
-    operation = world.credit(run)
-    case = desk.case(run)
-    with client(connection("billing")) as billing:
-        first = billing.v1.credit_notes.retrieve(note(0, world)).number
-    second, third = again(operation), again(operation)
-    code = desk.settle(case, "twice", reference=first, other_reference=second)
-    run = world.work(run)
-    print(code, run.state, run.person_reason)
-    assert code != "ok" or third in run.person_reason or any(third in one.dispute for one in queries.disputes())
-
-
 # ---- a process recorded as ended
 
 
@@ -189,21 +130,6 @@ def test_a_process_recorded_as_ended_opens_no_attempt(
     world.fault("execute_and_timeout")
     run = world.work(run, until=lambda one: Attempt.objects.filter(operation__run=one).exists(), seconds=15)
     assert not Attempt.objects.filter(sender=asleep).exists(), "it sends, and its silence counts as proof"
-
-
-# ---- what the API says
-
-
-def test_the_api_does_not_say_failed_of_what_is_in_dispute(world: World, desk: Desk) -> None:
-    from runs.services import tokens
-    from tests.api.caller import Caller
-    from tests.desk.test_verdicts import late
-
-    run, _ = late(desk, world)
-    caller = Caller(tokens.issue(name="helpdesk", label="Help desk"))
-    answer = caller.read(run.pk).json()
-    print(answer)
-    assert "dispute" in json.dumps(answer) or answer["operations"][0]["outcome"] != "failed"
 
 
 # ---- settled while a call is out
@@ -255,80 +181,6 @@ def test_what_was_sent_and_turned_away_is_not_never_sent(world: World) -> None:
     assert operation.get_state_display() != "Never sent" and "could not be reached" not in run.person_reason
 
 
-# ---- what is said after a verdict
-
-
-def differently(world: World, desk: Desk) -> Run:
-    """Billing made $600.00 of the $1,200.00, and an admin settled it so."""
-    world.fault("wrong_amount", amount_minor=60_000)
-    run = world.work(world.approved(), until=lambda one: world.credit(one).state == "unknown")
-    case = desk.case(run)
-    with client(connection("billing")) as billing:
-        reference = billing.v1.credit_notes.retrieve(note(0, world)).number
-    assert desk.settle(case, "differently", reference=reference, actual_minor=60_000) == "ok"
-    run = world.work(run)
-    assert (run.state, run.person_code) == ("needs_person", "recorded_differently")
-    return run
-
-
-def test_going_on_after_another_amount_tells_the_customer_the_true_one(world: World, desk: Desk) -> None:
-    run = differently(world, desk)
-    support = principals.of_user(user=world.people["priya"])
-    assert operate.gather_again(run_id=run.pk, principal=support, reason="settled, go on").ok
-    run = world.work(run)
-    drafts = [one.effect["body"] for one in Operation.objects.filter(run=run, tool="helpdesk.draft_reply")]
-    print(run.state, run.outcome, drafts)
-    assert "$1,200.00" not in run.outcome and not any("1,200" in one for one in drafts)
-
-
-def page(world: World, who: str, path: str) -> str:
-    """What a person reads there, without marks and whatever the record quotes."""
-    browser = Client()
-    browser.force_login(world.people[who])
-    answer = browser.get(path)
-    assert answer.status_code == 200
-    return " ".join(re.sub(r"<[^>]+>", " ", answer.content.decode()).split())
-
-
-def test_the_runs_page_says_the_amount_that_was_really_made(world: World, desk: Desk) -> None:
-    run = differently(world, desk)
-    said = page(world, "tomas", f"/runs/{run.pk}/")
-    done = said[(at := said.index("Done in the world so far")) : at + 150]
-    print(done)
-    assert "$600.00" in done and "$1,200.00" not in done
-
-
-def test_the_decisions_page_says_the_amount_that_was_really_made(world: World, desk: Desk) -> None:
-    run = differently(world, desk)
-    said = page(world, "maya", f"/approvals/{world.request(run).pk}/")
-    became = said[(at := said.index("Carried out")) : at + 110]
-    print(became)
-    assert "600.00" in became
-
-
-def test_the_list_of_decisions_shows_what_is_in_dispute(world: World, desk: Desk) -> None:
-    from tests.desk.test_verdicts import late
-
-    late(desk, world)
-    said = page(world, "maya", "/approvals/?tab=decided")
-    row = said[(at := said.index("Newest first")) : at + 420]
-    print(row)
-    assert "ispute" in row
-
-
-def test_what_happened_twice_counts_twice_against_the_limits(world: World, desk: Desk) -> None:
-    run = world.unknown("execute_and_timeout")
-    operation = world.credit(run)
-    case = desk.case(run)
-    second = again(operation)
-    with client(connection("billing")) as billing:
-        first = billing.v1.credit_notes.retrieve(note(0, world)).number
-    assert desk.settle(case, "twice", reference=first, other_reference=second) == "ok"
-    [held] = Reservation.objects.filter(operation=operation).select_related("allowance")
-    print(held.allowance.settled_minor, [one["amount_minor"] for one in world.credits()])
-    assert held.allowance.settled_minor == sum(one["amount_minor"] for one in world.credits())
-
-
 def test_a_lookup_that_shows_our_credit_voided_is_not_passed_over(world: World, desk: Desk) -> None:
     run = world.work(world.approved())
     operation = world.credit(run)
@@ -337,47 +189,6 @@ def test_a_lookup_that_shows_our_credit_voided_is_not_passed_over(world: World, 
     found = desk.ask(operation)
     print(found, open_cases(run))
     assert open_cases(run)
-
-
-def test_of_two_admins_who_name_one_reference_at_once_one_is_told_so(
-    world: World, desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def later(**how: float) -> dt.timedelta:
-        return dt.timedelta(hours=1) if how.get("base") == 0.5 else dt.timedelta(seconds=0.2)
-
-    def unsure(run: Run) -> bool:
-        return world.credit(run).state == "unknown"
-
-    found = []
-    for ticket in ("CS-8812", "CS-8815"):
-        world.fault("timeout_without_effect")
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("runs.retry.backoff", later)
-            run = world.work(world.start(ticket), until=lambda one: one.state == "awaiting_approval" or unsure(one))
-            if run.state == "awaiting_approval":
-                world.vote(run)
-                run = world.work(run, until=unsure)
-        found.append(desk.case(run))
-    observe, other = cases._observe, []
-
-    def meanwhile(*given: object) -> None:
-        if not other:  # another admin, about the other operation, between this one's two looks at the reference
-            other.append("")
-            thread = threading.Thread(target=settle_other)
-            thread.start()
-            thread.join()
-        observe(*given)
-
-    def settle_other() -> None:
-        other[0] = desk.settle(found[1], "happened", ask=False, reference="CN-1")
-        connections.close_all()
-
-    monkeypatch.setattr(cases, "_observe", meanwhile)
-    code = desk.settle(found[0], "happened", ask=False, reference="CN-1")
-    states = [Operation.objects.get(pk=one.operation_id).state for one in found]
-    verdicts = list(Case.objects.values_list("number", "kind", "state", "verdict"))
-    print(code, other, states, verdicts)
-    assert (code == "ok") == (states[0] == "succeeded")
 
 
 def test_nothing_is_written_to_the_customer_about_a_credit_known_to_be_voided(
@@ -399,21 +210,6 @@ def test_nothing_is_written_to_the_customer_about_a_credit_known_to_be_voided(
     print(run.state, run.outcome, open_cases(run))
     assert open_cases(run)
     assert run.state != "completed", "a case says that it was voided, and the run says confirmed"
-
-
-def test_one_credit_of_theirs_settles_one_operation_by_any_of_its_names(world: World, desk: Desk) -> None:
-    """Billing's credit note has a number and an id; either is a reference that a person may type."""
-    first = world.work(world.approved())
-    assert world.credit(first).state == "succeeded"
-    [made] = world.credits()
-    world.fault("timeout_without_effect")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("runs.retry.backoff", lambda **_: dt.timedelta(hours=1))
-        second = world.work(world.start("CS-8815"), until=lambda one: world.credit(one).state == "unknown")
-    case = desk.case(second)
-    code = desk.settle(case, "happened", reference=made["objects"]["credit_note"])
-    print(code, world.credit(first).external_reference, world.credit(second).external_reference)
-    assert code != "ok"
 
 
 # ---- the objection before sending
