@@ -3,7 +3,8 @@ all the other side's own word. Reads only; the caller holds the locks and has ha
 """
 
 import datetime as dt
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from reconciliation.attempts import Shown, sent_attempts, shown
@@ -11,6 +12,8 @@ from reconciliation.classification import absence_is_conclusive, conclusive_from
 from reconciliation.comparison import in_words
 from reconciliation.models import Case, Observation, Operation
 from runs import clock
+from runs.canonical import digest
+from runs.models import Principal
 from runs.money import MAX_MINOR, Money
 from runs.tools.base import Contract
 
@@ -54,6 +57,22 @@ def ruled_out(*, operation: Operation, case: Case, given: Given, contract: Contr
     if given.verdict == V.DID_NOT:
         return _may_have_happened(operation, case, contract)
     return _shown_otherwise(operation, case, given, contract)
+
+
+def takes_two(*, operation: Operation, given: Given, alone_up_to: Mapping[str, int]) -> bool:
+    """Is more at stake than one person settles alone? `alone_up_to` is in minor units by currency: empty, there is no
+    limit; otherwise a currency that is not named has none to settle alone. What has no amount is settled alone."""
+    if not alone_up_to or not operation.amount_minor:
+        return False
+    records = [one.minor(sent=operation.amount_minor) or 0 for one in named_records(operation=operation, given=given)]
+    stake = max(operation.amount_minor, operation.real_minor or 0, given.actual_minor or 0, sum(records))
+    return stake > alone_up_to.get(operation.currency, 0)
+
+
+def basis(*, case: Case, given: Given, proposer: Principal) -> str:
+    """The digest of a verdict with whose it is and all that the other side has shown so far: what is confirmed."""
+    seen = [{"names": one.names, "void": one.void, "mismatch": one.mismatch} for one in _shown(case.operation)]
+    return digest({**asdict(given), "case": str(case.pk), "proposer": str(proposer.pk), "shown": seen})
 
 
 def state_of(operation: Operation) -> dict[str, Any]:

@@ -94,6 +94,14 @@ _SAID = {
     "{system} first.",
     "not_unknown": "The operation is {state} by now, so no verdict about its outcome is left to give.",
     "not_settled": "The operation is {state}: it has to be settled before anything can be noted about it.",
+    "nothing_proposed": "No verdict is proposed in this case. Nothing was recorded.",
+    "proposal_changed": "{by} has proposed another verdict since this page was shown. Nothing was recorded; read that "
+    "one.",
+    "own_proposal": "You proposed this verdict yourself, so another admin has to confirm it. Nothing was recorded.",
+    "proposer_lost_right": "{by} may no longer settle cases, so this proposal no longer counts. Give a verdict of your "
+    "own, which another admin confirms.",
+    "evidence_changed": "What {system} shows has changed since this was proposed. Nothing was recorded; look at it and "
+    "give a verdict of your own.",
     "not_waited_for": "Nothing waits for that process any more: it has reported, or is recorded as ended.",
     "still_running": "{process} shows that it is alive: it runs on this machine, or has held a run within the last "
     "minute. Nothing was recorded; if it has just ended, try again in a minute.",

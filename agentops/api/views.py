@@ -202,7 +202,8 @@ def read_run(request: HttpRequest, run_id: uuid.UUID) -> Status[Any]:
     run = Run.objects.filter(pk=run_id, initiator=request.auth).first()  # type: ignore[attr-defined]  # ninja sets it
     if run is None:
         return Status(404, _problem("not_found", "this integration has started no such run", []))
-    operations = Operation.objects.filter(run=run).order_by("created_at").prefetch_related("cases__resolved_by")
+    operations = Operation.objects.filter(run=run).order_by("created_at")
+    operations = operations.prefetch_related("cases__resolved_by", "cases__confirmed_by")
     return Status(
         200,
         {

@@ -28,7 +28,7 @@ class Outcome:
 def operations_of(*, requests: Iterable[ApprovalRequest]) -> dict[object, Operation]:
     """Operations by their proposal's id, with their cases, in two queries."""
     ids = [request.proposal_id for request in requests]
-    found = Operation.objects.filter(proposal_id__in=ids).prefetch_related("cases__resolved_by")
+    found = Operation.objects.filter(proposal_id__in=ids).prefetch_related("cases__resolved_by", "cases__confirmed_by")
     return {operation.proposal_id: operation for operation in found}
 
 

@@ -1,7 +1,7 @@
 """What we did to the world, and whether it is true."""
 
 from reconciliation.models.attempt import Attempt, WorkerProcess
-from reconciliation.models.case import Case
+from reconciliation.models.case import Case, ProposedVerdict
 from reconciliation.models.dependency import Dependency, ResourceHold
 from reconciliation.models.observation import Observation
 from reconciliation.models.operation import Operation, Reservation, TheirName
@@ -12,6 +12,7 @@ __all__ = [
     "Dependency",
     "Observation",
     "Operation",
+    "ProposedVerdict",
     "Reservation",
     "ResourceHold",
     "TheirName",

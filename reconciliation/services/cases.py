@@ -5,19 +5,20 @@ Whoever acts is looked at under the run's lock: active, and holding the right to
 
 import datetime as dt
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 
 from reconciliation import moves, their_names
 from reconciliation.attempts import Shown
 from reconciliation.case_opening import resolve
-from reconciliation.models import Case, Observation, Operation, WorkerProcess
+from reconciliation.models import Case, Observation, Operation, ProposedVerdict, WorkerProcess
 from reconciliation.models.case import CaseState
 from reconciliation.models.operation import SETTLED_ABSENT, OperationState
 from reconciliation.processes import ProcessName, is_running
-from reconciliation.verdicts import Given, V, named_records, ruled_out, state_of
+from reconciliation.verdicts import NEED_REFERENCE, Given, V, basis, named_records, ruled_out, state_of, takes_two
 from runs import clock, holding, record, rights, transitions
 from runs.models import Principal, Run
 from runs.money import Money
@@ -32,8 +33,11 @@ class CaseResult:
     """`code` is ok, or the refusal: resolved, claimed_by_other, not_claimed, reference_needed, reference_taken,
     evidence_needed, amount_needed, other_reference_needed, unknown_verdict, not_unknown, not_settled; of "it did not
     happen": sender_may_wake, seen_recorded, not_asked, unreachable, too_early; of what is said to have happened:
-    none_recorded, undone, left_out, not_shown, same_record, not_as_sent, other_amount, no_amount; of a process:
-    not_waited_for, still_running; of any act: no_right (recorded in the run's stream)."""
+    none_recorded, undone, left_out, not_shown, same_record, not_as_sent, other_amount, no_amount; of confirming:
+    nothing_proposed, proposal_changed, own_proposal, proposer_lost_right, evidence_changed; of a process:
+    not_waited_for, still_running; of any act: no_right (recorded in the run's stream).
+
+    A verdict whose amount takes two people is neither: `proposed`, recorded and without any effect so far."""
 
     code: str
     detail: dict[str, Any] = field(default_factory=dict)
@@ -60,7 +64,7 @@ def _not_theirs(case: Case, principal: Principal) -> CaseResult | None:
             code="resolved",
             detail={
                 "verdict": case.verdict,
-                "by": str(case.resolved_by),
+                "by": case.settled_by,
                 "evidence": case.evidence,
                 "system": case.operation.system,
             },
@@ -146,25 +150,69 @@ def settle(
     sent from here.
 
     The caller has asked the other side just before (`services.probe`): when that made it clear, the case is resolved
-    by now and this is refused. `contract` is the tool's, None when there is no such tool any more to ask with.
+    by now and this is refused. `contract` is the tool's, None when there is no such tool any more to ask with. Above
+    what the settings let one person settle alone it is only proposed, and another person confirms it.
     """
     with transaction.atomic(durable=True):
         run, operation, case = _lock(case_number)
         refused = _no_right(run, principal, "case.settle", case=case.label)
         refused = refused or _not_theirs(case, principal)
-        given = Given(
+        given = Given(  # what was filled in for another verdict is no part of this one
             verdict=verdict,
             evidence=evidence,
-            reference=reference.strip(),
-            other_reference=other_reference.strip(),
-            actual_minor=actual_minor,
+            reference=reference.strip() if verdict in NEED_REFERENCE else "",
+            other_reference=other_reference.strip() if verdict == V.TWICE else "",
+            actual_minor=actual_minor if verdict == V.DIFFERENTLY else None,
         )
         if refused := refused or _ruled_out(operation, case, given, contract):
             return refused
-        if verdict == V.NOTED:
-            resolve(run=run, case=case, verdict=V.NOTED, evidence=evidence, actor=principal)
-            return CaseResult(code="ok")
-        return _apply(run, operation, given, principal)
+        if takes_two(operation=operation, given=given, alone_up_to=settings.SETTLE_ALONE_UP_TO):
+            return _propose(run, case, given, principal)
+        return _apply(run, operation, case, given, principal)
+
+
+def _propose(run: Run, case: Case, given: Given, principal: Principal) -> CaseResult:
+    """Keep the verdict for another person, who has to be able to claim the case."""
+    ProposedVerdict.objects.create(
+        case=case,
+        digest=basis(case=case, given=given, proposer=principal),
+        proposed_by=principal,
+        **asdict(given),
+    )
+    case.release()
+    case.claimed_by = case.claimed_at = None
+    case.save(update_fields=["state", "claimed_by", "claimed_at"])
+    record.append(
+        run=run, kind="case.proposed", actor=principal, case=case.label, verdict=given.verdict, evidence=given.evidence,
+        operation=str(case.operation_id),
+    )  # fmt: skip
+    return CaseResult(code="proposed")
+
+
+def confirm(*, case_number: int, principal: Principal, contract: Contract | None, digest: str) -> CaseResult:
+    """Have the verdict that another person proposed take effect, on the same evidence: `digest` is that of the proposal
+    as it was shown, and the other side, which the caller has just asked, shows what it showed then."""
+    with transaction.atomic(durable=True):
+        run, operation, case = _lock(case_number)
+        proposed = case.proposals.select_related("proposed_by").order_by("-number").first()
+        rights.hold(principals=[principal] if proposed is None else [principal, proposed.proposed_by])
+        refused = _no_right(run, principal, "case.confirm", case=case.label)
+        if refused := refused or _not_theirs(case, principal):
+            return refused
+        if proposed is None:
+            return CaseResult(code="nothing_proposed")
+        proposer = proposed.proposed_by
+        if proposed.digest != digest:
+            return CaseResult(code="proposal_changed", detail={"by": str(proposer)})
+        if proposer.pk == principal.pk:
+            return CaseResult(code="own_proposal")
+        if not rights.entitled(principal=proposer, permission=SETTLE):
+            return CaseResult(code="proposer_lost_right", detail={"by": str(proposer)})
+        given = Given(**{one.name: getattr(proposed, one.name) for one in fields(Given)})
+        if basis(case=case, given=given, proposer=proposer) != digest:
+            return CaseResult(code="evidence_changed", detail=state_of(operation))
+        refused = _ruled_out(operation, case, given, contract)
+        return refused or _apply(run, operation, case, given, proposer, confirmed_by=principal)
 
 
 def _ruled_out(operation: Operation, case: Case, given: Given, contract: Contract | None) -> CaseResult | None:
@@ -215,33 +263,53 @@ def _shows_life(process: WorkerProcess, now: dt.datetime) -> bool:
     return is_running(name) or Run.objects.filter(lease_holder=str(process.pk), lease_until__gt=now).exists()
 
 
-def _apply(run: Run, operation: Operation, given: Given, principal: Principal) -> CaseResult:
+def _apply(
+    run: Run,
+    operation: Operation,
+    case: Case,
+    given: Given,
+    principal: Principal,
+    confirmed_by: Principal | None = None,
+) -> CaseResult:
     """The verdict's consequence: for the operation, its cases and its run together, or for none of them."""
+    if given.verdict == V.NOTED:
+        resolve(
+            run=run, case=case, verdict=V.NOTED, evidence=given.evidence, actor=principal, confirmed_by=confirmed_by
+        )
+        return CaseResult(code="ok")
     records = named_records(operation=operation, given=given)
     names = [name for one in records for name in one.names]
     if taken := their_names.take(operation=operation, names=names):
         return CaseResult(code="reference_taken", detail={"reference": taken.name})
     _observe(operation, given, principal)
     for one in Case.objects.filter(operation=operation).exclude(state=CaseState.RESOLVED):
-        resolve(run=run, case=one, verdict=V(given.verdict), evidence=given.evidence, actor=principal)
+        resolve(
+            run=run,
+            case=one,
+            verdict=V(given.verdict),
+            evidence=given.evidence,
+            actor=principal,
+            confirmed_by=confirmed_by,
+        )
+    by = f"{principal}, confirmed by {confirmed_by}," if confirmed_by else str(principal)
     if given.verdict == V.DID_NOT:
         moves.move(
             run=run,
             operation=operation,
             to=OperationState.FAILED,
-            actor=principal,
-            why=f"{principal} settled it by evidence: {given.evidence}",
+            actor=confirmed_by or principal,
+            why=f"{by} settled it by evidence: {given.evidence}",
             failure=given.evidence,
             failure_code=SETTLED_ABSENT,
             settled_by="person",
         )
     else:
-        _succeed(run, operation, given, records, principal)
+        _succeed(run, operation, given, records, confirmed_by or principal, by)
     transitions.wake(run=run)
     return CaseResult(code="ok")
 
 
-def _succeed(run: Run, operation: Operation, given: Given, records: list[Shown], principal: Principal) -> None:
+def _succeed(run: Run, operation: Operation, given: Given, records: list[Shown], actor: Principal, by: str) -> None:
     """The reference is the record's own, by whichever name a person called it; the amounts are what was recorded."""
     raw: dict[str, Any] = {"reference": records[0].reference, "settled_by_evidence": given.evidence}
     real = [one.minor(sent=operation.amount_minor) for one in records]
@@ -257,8 +325,8 @@ def _succeed(run: Run, operation: Operation, given: Given, records: list[Shown],
         run=run,
         operation=operation,
         to=OperationState.SUCCEEDED,
-        actor=principal,
-        why=f"{principal} settled it{at} by evidence: {given.evidence}",
+        actor=actor,
+        why=f"{by} settled it{at} by evidence: {given.evidence}",
         external_reference=records[0].reference,
         actual=raw,
         settled_by="person",

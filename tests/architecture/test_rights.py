@@ -22,6 +22,7 @@ APPEND_ONLY = {
     "reconciliation_observation",
     "reconciliation_resourcehold",
     "reconciliation_theirname",
+    "reconciliation_proposedverdict",
 }
 # what is fixed when the row is made; a key that may be "updated" serves row locks alone
 FROZEN = {
