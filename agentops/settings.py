@@ -9,6 +9,8 @@ from pathlib import Path
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 
+from runs.money import MoneyError, parse_amount
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = Path(os.environ.get("AGENTOPS_DATA", BASE_DIR / ".data")).expanduser().resolve()
 
@@ -62,6 +64,21 @@ def number(name: str, default: str) -> float:
     if not 0 < value < 1e9:
         raise ImproperlyConfigured(f"{name} is {env(name)!r}: give a positive number of seconds, or unset it")
     return value
+
+
+def amounts(name: str) -> dict[str, int]:
+    """Amounts by currency, in minor units, written as `USD=1000.00,EUR=900.00`. Raises ImproperlyConfigured."""
+    found: dict[str, int] = {}
+    for part in env(name).split(",") if env(name).strip() else []:
+        currency, _, text = part.strip().partition("=")
+        try:
+            money = parse_amount(text=text, currency=currency)
+        except MoneyError as problem:
+            raise ImproperlyConfigured(
+                f"{name} is {env(name)!r}, and {part.strip()!r} {problem}: write such as USD=1000.00,EUR=900.00"
+            ) from None
+        found[money.currency] = money.minor
+    return found
 
 
 DEBUG = flag("DEBUG")
@@ -235,6 +252,9 @@ LEASE_SECONDS = number("LEASE_SECONDS", "120")
 CALL_LIMIT_SECONDS = number("CALL_LIMIT_SECONDS", "10")
 FACT_FRESH = dt.timedelta(seconds=number("FACT_FRESH_SECONDS", "60"))
 HELD_RETRY = dt.timedelta(seconds=2)
+
+# ---- what one admin may settle alone; above it, and in any currency not named once one is, a second one confirms
+SETTLE_ALONE_UP_TO = amounts("SETTLE_ALONE_UP_TO")
 
 LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"

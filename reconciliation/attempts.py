@@ -2,10 +2,12 @@
 
 import datetime as dt
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from reconciliation.classification import Sent
 from reconciliation.models import Observation, Operation
+from runs.money import MAX_MINOR
 
 _RECORDED = (Observation.Finding.FOUND, Observation.Finding.DIFFERENT, Observation.Finding.SEVERAL)
 
@@ -36,13 +38,47 @@ def records_in(*, observation: Observation) -> list[dict[str, Any]]:
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """A record of theirs under our identity, as it was shown last: every name it goes by, its reference first, and
+    what differs from what was sent (field → (sent, recorded))."""
+
+    names: tuple[str, ...]
+    void: bool
+    mismatch: dict[str, tuple[str, str]]
+
+    @property
+    def reference(self) -> str:
+        return self.names[0]
+
+    def minor(self, *, sent: int | None) -> int | None:
+        """Its amount in the operation's currency; None where it has none there that could be booked. `sent` is what
+        was asked for."""
+        if sent is None or "currency" in self.mismatch:
+            return None
+        if "amount_minor" not in self.mismatch:
+            return sent
+        recorded = self.mismatch["amount_minor"][1]
+        known = recorded.isascii() and recorded.isdigit() and int(recorded) <= MAX_MINOR
+        return int(recorded) if known else None
+
+
+def shown(*, observations: Iterable[Observation]) -> list[Shown]:
+    """All that was ever shown under our identity, each as it was shown last. `observations` oldest first."""
+    found: dict[str, Shown] = {}
+    for observation in observations:
+        for one in records_in(observation=observation):
+            names = (str(one.get("reference", "")), *map(str, one.get("also") or ()))
+            pairs = {
+                str(key): (str(pair[0]), str(pair[-1])) for key, pair in (one.get("mismatch") or {}).items() if pair
+            }
+            found[names[0]] = Shown(names=names, void=bool(one.get("void")), mismatch=pairs)
+    return [found[reference] for reference in sorted(found)]
+
+
 def standing_references(*, observations: Iterable[Observation]) -> list[str]:
     """Their references for everything ever shown under our identity, without what was void when it was shown last.
 
     A record that is no longer shown still stands: not finding it says nothing. `observations` oldest first.
     """
-    void: dict[str, bool] = {}
-    for observation in observations:
-        for one in records_in(observation=observation):
-            void[str(one.get("reference", ""))] = bool(one.get("void"))
-    return sorted(reference for reference, undone in void.items() if not undone)
+    return [one.reference for one in shown(observations=observations) if not one.void]

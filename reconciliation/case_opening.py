@@ -35,11 +35,21 @@ def resolve_by_probe(*, run: Run, operation: Operation, evidence: str, actor: Pr
         resolve(run=run, case=case, verdict=Case.Verdict.BY_PROBE, evidence=evidence, actor=actor)
 
 
-def resolve(*, run: Run, case: Case, verdict: Case.Verdict, evidence: str, actor: Principal) -> None:
+def resolve(
+    *,
+    run: Run,
+    case: Case,
+    verdict: Case.Verdict,
+    evidence: str,
+    actor: Principal,
+    confirmed_by: Principal | None = None,
+) -> None:
+    """`actor` is whose verdict it is, `confirmed_by` who else was needed for it; the last of them acts here."""
     case.resolve()
     case.verdict, case.evidence, case.resolved_by, case.resolved_at = verdict, evidence, actor, clock.now()
-    case.save(update_fields=["state", "verdict", "evidence", "resolved_by", "resolved_at"])
+    case.confirmed_by = confirmed_by
+    case.save(update_fields=["state", "verdict", "evidence", "resolved_by", "resolved_at", "confirmed_by"])
     record.append(
-        run=run, kind="case.resolved", actor=actor, case=case.label, verdict=str(verdict), evidence=evidence,
-        operation=str(case.operation_id),
+        run=run, kind="case.resolved", actor=confirmed_by or actor, case=case.label, verdict=str(verdict),
+        evidence=evidence, operation=str(case.operation_id), **({"proposed_by": str(actor)} if confirmed_by else {}),
     )  # fmt: skip

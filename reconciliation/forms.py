@@ -36,9 +36,10 @@ class VerdictForm(forms.Form):
         for key, label in EVIDENCE_LABELS.items():
             area = forms.Textarea(attrs={"rows": 2})
             self.fields[f"evidence_{key}"] = forms.CharField(label=label, required=False, max_length=4000, widget=area)
-        self.fields["actual_differently"] = forms.CharField(
-            label=f"Their amount in {currency or 'the currency'}", required=False, max_length=30
-        )
+        if currency:  # what has no amount can only be recorded with other values
+            self.fields["actual_differently"] = forms.CharField(
+                label=f"Their amount in {currency}", required=False, max_length=30
+            )
         self.fields["other_reference_twice"] = _text("The one to reverse")
 
     def clean(self) -> dict[str, Any]:
@@ -50,7 +51,7 @@ class VerdictForm(forms.Form):
             self.add_error(f"reference_{chosen}", "Give the reference the other side has for it.")
         if not data.get(f"evidence_{chosen}", "").strip():
             self.add_error(f"evidence_{chosen}", "Say how you know: it stays in the record.")
-        if chosen == "differently":
+        if chosen == "differently" and self.currency:
             self._read_amount(data)
         if chosen == "twice" and data.get("other_reference_twice", "").strip() in (
             "",

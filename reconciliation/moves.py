@@ -86,15 +86,15 @@ def lock_allowances(*, keys: Iterable[str], missing: Mapping[str, Allowance] | N
 def close_reservations(*, operation: Operation, settled: bool) -> None:
     """Turn what the operation reserved into spent, or give it back; the allowances are locked by now.
 
-    What was recorded at another amount is spent at that amount, and goes over the limit visibly if it must: the
-    truth is booked even where it should not have happened.
+    What was recorded at another amount is spent at that amount, what was recorded twice is spent twice until one is
+    reversed, and it goes over the limit visibly if it must: the truth is booked even where it should not have happened.
     """
     actual = operation.as_settled("actual_minor")
     for one in Reservation.objects.filter(operation=operation, state="reserved").select_related("allowance"):
         total = one.allowance
         total.reserved_minor -= one.amount_minor
         if settled:
-            total.settled_minor += int(actual) if actual else one.amount_minor
+            total.settled_minor += (int(actual) if actual else one.amount_minor) + (operation.other_minor or 0)
             total.overrun_minor = max(
                 total.overrun_minor, total.reserved_minor + total.settled_minor - total.limit_minor
             )

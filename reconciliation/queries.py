@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
-from reconciliation.models import Attempt, Case, Observation, Operation
+from reconciliation.models import Attempt, Case, Observation, Operation, ProposedVerdict
 from reconciliation.models.case import CaseState
 from reconciliation.models.operation import SETTLED, UNCONFIRMED
 from runs.money import Money
@@ -28,8 +28,8 @@ class Desk:
         unsure |= {operation.pk: operation for operation in self.asking}
         sums: dict[str, int] = {}
         for operation in unsure.values():
-            if operation.amount_minor:
-                sums[operation.currency] = sums.get(operation.currency, 0) + operation.amount_minor
+            if operation.real_minor:
+                sums[operation.currency] = sums.get(operation.currency, 0) + operation.real_minor
         return [Money(minor, currency) for currency, minor in sorted(sums.items())]
 
 
@@ -39,7 +39,10 @@ def _last_probe(reference: str) -> dict[str, Any]:
 
 
 def open_cases() -> QuerySet[Case]:
-    found = Case.objects.exclude(state=CaseState.RESOLVED).annotate(**_last_probe("operation"))
+    proposer = ProposedVerdict.objects.filter(case=OuterRef("pk")).order_by("-number")
+    found = Case.objects.exclude(state=CaseState.RESOLVED).annotate(
+        **_last_probe("operation"), proposer=Subquery(proposer.values("proposed_by__label")[:1])
+    )
     return found.select_related("operation__run", "claimed_by")
 
 
@@ -55,11 +58,20 @@ def desk(*, sort: str = "age") -> Desk:
     return Desk(cases=cases, asking=list(asking[:QUEUE_LIMIT]))
 
 
+def proposal(*, case: Case) -> ProposedVerdict | None:
+    """The verdict that waits in an open case for another person's confirmation."""
+    if case.state == CaseState.RESOLVED:
+        return None
+    return case.proposals.select_related("proposed_by").order_by("-number").first()
+
+
 def disputes() -> QuerySet[Case]:
     """Cases about operations that are settled, and not as the other side shows them: open, or noted and put right
     outside. Until a correction is booked our record alone does not tell the truth about these."""
     standing = ~Q(state=CaseState.RESOLVED) | Q(verdict=Case.Verdict.NOTED)
-    return Case.objects.filter(standing, operation__state__in=SETTLED).select_related("operation", "resolved_by")
+    return Case.objects.filter(standing, operation__state__in=SETTLED).select_related(
+        "operation", "resolved_by", "confirmed_by"
+    )
 
 
 def dispute_about(*, operation: Operation) -> Case | None:

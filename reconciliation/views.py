@@ -4,6 +4,7 @@ import datetime as dt
 import uuid
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.db.models import Prefetch
 from django.http import HttpRequest, HttpResponse
@@ -49,7 +50,12 @@ def queue(request: HttpRequest) -> HttpResponse:
 
 def _found(number: int) -> Case:
     found = Case.objects.select_related(
-        "operation__run", "operation__proposal", "operation__decision__request", "claimed_by", "resolved_by"
+        "operation__run",
+        "operation__proposal",
+        "operation__decision__request",
+        "claimed_by",
+        "resolved_by",
+        "confirmed_by",
     ).prefetch_related(
         Prefetch("operation__attempts", Attempt.objects.select_related("sender").order_by("number")),
         Prefetch("operation__observations", Observation.objects.select_related("actor").order_by("at")),
@@ -76,10 +82,6 @@ def _closed_choices(case: Case, senders: list[WorkerProcess], theirs: list[str])
         closed["did_not"] = "Not while a sender may still wake: its silence proves nothing yet."
     elif theirs:
         closed["did_not"] = f"Not while {case.operation.system} shows {', '.join(theirs)} under our identity."
-    if not case.operation.amount_minor:
-        closed["differently"] = (
-            "Nothing here has an amount; settle it as happened and say in the evidence what differs."
-        )
     return closed
 
 
@@ -90,8 +92,10 @@ def _page(
     *,
     gone: GoneForm | None = None,
     problem: str = "",
+    confirming: str = "",
     status: int = 200,
 ) -> HttpResponse:
+    """`problem` is why the verdict in the form was refused, `confirming` why the proposed one was."""
     now, operation = clock.now(), case.operation
     observations = list(operation.observations.all())
     newest = queries.newest_found(observations)
@@ -127,6 +131,9 @@ def _page(
         "senders": [(one, _gone_form(gone, str(one.pk))) for one in senders],
         "stands": _stands(operation, theirs) if operation.is_settled else "",
         "problem": problem,
+        "confirming": confirming,
+        "proposed": _proposed(case, principal),
+        "takes_two": _takes_two(operation),
         "holder": _holder(case, principal, now),
         "lapses": case.claimed_at + CLAIM_LAPSES if case.claimed_at else None,
         "may_settle": request.user.has_perm("reconciliation.settle_case"),
@@ -136,6 +143,30 @@ def _page(
         "desk": queries.desk(),
     }
     return render(request, "reconciliation/case.html", context, status=status)
+
+
+def _proposed(case: Case, principal: Principal | None) -> dict[str, Any]:
+    """The verdict that waits for another admin, in words, and whether the reader proposed it; empty when none does."""
+    proposed = queries.proposal(case=case)
+    if proposed is None:
+        return {}
+    operation, choice = case.operation, next(one for one in words.CHOICES if one.key == proposed.verdict)
+    recorded = Money(proposed.actual_minor, operation.currency) if proposed.actual_minor and operation.currency else ""
+    return {
+        "it": proposed,
+        "own": principal is not None and proposed.proposed_by_id == principal.pk,
+        "does": choice.does,
+        "recorded": recorded if proposed.verdict == Case.Verdict.DIFFERENTLY else "",
+    }
+
+
+def _takes_two(operation: Operation) -> str:
+    """Why a verdict about this operation takes two admins, as a sentence; empty where one settles it alone."""
+    limits, currency = settings.SETTLE_ALONE_UP_TO, operation.currency
+    if not limits or not operation.amount_minor or operation.amount_minor <= limits.get(currency, 0):
+        return ""
+    limit = f"up to {Money(limits[currency], currency)}" if currency in limits else f"nothing in {currency}"
+    return f"One admin settles {limit} alone."
 
 
 def _no_choice(form: VerdictForm, closed: dict[str, str], operation: Operation) -> str:
@@ -225,12 +256,38 @@ def case_settle(request: HttpRequest, number: int) -> HttpResponse:
     if result.ok:
         messages.success(request, f"{case.label} is settled. Nothing was sent; the run takes note of it.")
         return redirect("case", case.pk)
+    if result.code == "proposed":
+        done = "Your verdict is proposed, and nothing has come of it yet: another admin has to confirm it."
+        messages.info(request, f"{done} {case.label} is back in the queue.")
+        return redirect("case", case.pk)
     problem = words.refusal(code=result.code, detail=result.detail)
     if result.code == NO_RIGHT:
         return refused(request, reason=problem)
     field = f"{words.FIELDS.get(result.code, '')}_{form.cleaned_data['verdict']}"
     form.add_error(field if field in form.fields else None, problem)
     return _page(request, _found(number), form, problem=problem, status=409)
+
+
+@require_POST
+@needs("reconciliation.settle_case")
+def case_confirm(request: HttpRequest, number: int) -> HttpResponse:
+    """Ask the other side, then let the proposed verdict that the page showed take effect."""
+    if someone_else(request):
+        return refused(request, reason=OTHER_LOGIN)
+    case, principal = _found(number), principals.of_user(user=user_of(request))
+    contract = _ask_first(case, principal)
+    shown = request.POST.get("digest", "")
+    result = cases.confirm(case_number=case.pk, principal=principal, contract=contract, digest=shown)
+    if result.ok:
+        messages.success(request, f"{case.label} is settled. Nothing was sent; the run takes note of it.")
+        return redirect("case", case.pk)
+    problem = words.refusal(code=result.code, detail=result.detail)
+    if result.code == NO_RIGHT:
+        return refused(request, reason=problem)
+    verdict = VerdictForm(currency=case.operation.currency)
+    if result.code == "resolved":
+        return _page(request, _found(number), verdict, problem=problem, status=409)
+    return _page(request, _found(number), verdict, confirming=problem, status=409)
 
 
 def _ask_first(case: Case, principal: Principal) -> Contract | None:

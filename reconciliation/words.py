@@ -25,7 +25,7 @@ CHOICES = (
     Choice(
         key="differently",
         word="It happened differently",
-        does="Their amount is booked instead of ours, and counts against every limit.",
+        does="Their amount is booked instead of ours and counts against every limit, and a person gets the run.",
         button="Record: it happened differently",
     ),
     Choice(
@@ -37,8 +37,8 @@ CHOICES = (
     Choice(
         key="twice",
         word="It happened twice",
-        does="The first reference counts; the second is kept as the one to reverse on their side, and a person gets "
-        "the run.",
+        does="The first reference counts; the second is kept as the one to reverse on their side. Both count against "
+        "every limit until then, and a person gets the run.",
         button="Record: it happened twice",
     ),
     Choice(
@@ -81,8 +81,27 @@ _SAID = {
     "unreachable": "{system} could not be asked just now ({problem}). Nothing was recorded; try again.",
     "too_early": "What was sent to {system} may still arrive there, or still appear. Nothing was recorded; try again "
     "in {seconds} s.",
+    "none_recorded": "{system} was asked just now and shows nothing that stands under our identity, late enough to "
+    "prove that nothing happened. Nothing was recorded.",
+    "undone": "{reference} is void at {system}, so nothing of it stands. Nothing was recorded.",
+    "left_out": "{system} shows {reference} under our identity, and your verdict leaves some of that out. Two can be "
+    "recorded as “it happened twice”; of more, have some undone at {system} first. Nothing was recorded.",
+    "not_shown": "{system} shows {reference} under our identity and not {named}. Nothing was recorded.",
+    "same_record": "Both are names of one record, {reference}. Nothing was recorded.",
+    "not_as_sent": "{reference} is not what was sent: {differing}. Record it as “it happened differently”.",
+    "other_amount": "{system} shows {amount} for {reference}. Give that amount.",
+    "no_amount": "{reference} has no amount in our currency, so it cannot be booked as a second one. Have it undone at "
+    "{system} first.",
     "not_unknown": "The operation is {state} by now, so no verdict about its outcome is left to give.",
     "not_settled": "The operation is {state}: it has to be settled before anything can be noted about it.",
+    "nothing_proposed": "No verdict is proposed in this case. Nothing was recorded.",
+    "proposal_changed": "{by} has proposed another verdict since this page was shown. Nothing was recorded; read that "
+    "one.",
+    "own_proposal": "You proposed this verdict yourself, so another admin has to confirm it. Nothing was recorded.",
+    "proposer_lost_right": "{by} may no longer settle cases, so this proposal no longer counts. Give a verdict of your "
+    "own, which another admin confirms.",
+    "evidence_changed": "What {system} shows has changed since this was proposed. Nothing was recorded; look at it and "
+    "give a verdict of your own.",
     "not_waited_for": "Nothing waits for that process any more: it has reported, or is recorded as ended.",
     "still_running": "{process} shows that it is alive: it runs on this machine, or has held a run within the last "
     "minute. Nothing was recorded; if it has just ended, try again in a minute.",
@@ -91,6 +110,13 @@ FIELDS = {
     "reference_needed": "reference",
     "reference_taken": "reference",
     "evidence_needed": "evidence",
+    "none_recorded": "reference",
+    "undone": "reference",
+    "left_out": "reference",
+    "not_shown": "reference",
+    "same_record": "other_reference",
+    "not_as_sent": "reference",
+    "other_amount": "actual",
     "amount_needed": "actual",
     "other_reference_needed": "other_reference",
 }
@@ -99,6 +125,7 @@ FIELDS = {
 def refusal(*, code: str, detail: Mapping[str, Any]) -> str:
     """Why it was refused, for the person who tried."""
     known = {"by": "somebody", "reference": "That reference", "state": "settled", "code": code, "system": "It"}
+    known |= {"named": "what you named", "differing": "see below", "amount": "another amount"}
     known |= {"problem": "no answer", "seconds": "a few", "process": "That process", "evidence": "see below"}
     told = {**known, **{key: str(value) for key, value in detail.items()}}
     by_probe = code == "resolved" and detail.get("verdict") == "by_probe"

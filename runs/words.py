@@ -24,6 +24,7 @@ EXPIRED = Look("Expired", "orange", "clock")
 CANCELLED = Look("Cancelled", "slate", "circle-slash")
 UNKNOWN = Look("Not confirmed", "violet", "unknown")
 OUT_OF_DATE = Look("Out of date", "amber", "arrow-right-left")
+IN_DISPUTE = Look("In dispute", "amber", "equal-not")
 AUTOMATIC = Look("Automatic", "grey", "settings")
 
 STATES: dict[str, dict[str, Look]] = {
@@ -83,6 +84,8 @@ STATES: dict[str, dict[str, Look]] = {
         "claimed": replace(WAITING, word="Claimed"),
         "resolved": replace(COMPLETED, word="Resolved"),
     },
+    # a settled operation of which the other side shows something else
+    "dispute": {"open": IN_DISPUTE, "noted": replace(IN_DISPUTE, word="Put right outside")},
 }
 
 

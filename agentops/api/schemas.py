@@ -30,15 +30,32 @@ class RunStarted(Schema):
     url: str
 
 
+class DisputeOut(Schema):
+    """A settled operation of which the other side shows something else. `our_record` is what it was settled as, which
+    alone is not the truth; `state` is open, or noted (put right outside); `about` says it in words."""
+
+    case: str
+    state: Literal["open", "noted"]
+    our_record: str
+    about: str
+
+
 class OperationOut(Schema):
-    """`outcome` is succeeded, failed, abandoned (never sent), not_confirmed, or running."""
+    """`outcome` is succeeded, failed, abandoned (never sent), not_confirmed, running, or in_dispute: then `dispute`
+    says what stands against what. `amount_minor` is what was really recorded, once that is known, and
+    `sent_amount_minor` what was sent. `other_reference` is a second record, to be reversed there. `settled_by` is
+    answer or probe (the other side's own word), or person: an admin settled it by evidence."""
 
     tool: str
     identity: str
     outcome: str
     reference: str | None
+    other_reference: str | None
     amount_minor: str | None
+    sent_amount_minor: str | None
     currency: str | None
+    settled_by: str | None
+    dispute: DisputeOut | None
 
 
 class RunOut(RunStarted):

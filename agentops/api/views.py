@@ -19,11 +19,22 @@ from ninja.security import HttpBearer
 
 from agentops.api.operating import router as operating
 from agentops.api.parsing import MAX_BODY_BYTES, NotAcceptable, StrictParser, TooLarge, read_body, read_object
-from agentops.api.schemas import OperationOut, Problem, Received, RunOut, RunStarted, SendSignal, SignalOut, StartRun
+from agentops.api.schemas import (
+    DisputeOut,
+    OperationOut,
+    Problem,
+    Received,
+    RunOut,
+    RunStarted,
+    SendSignal,
+    SignalOut,
+    StartRun,
+)
 from agentops.busy import answer_to
 from agentops.starting import BadInput, checked_payload, start_workflow
 from agentops.workflows.registry import UnknownWorkflow
 from reconciliation.models import Operation
+from reconciliation.queries import dispute_about
 from runs.models import Principal, Run
 from runs.services import external_events, signalling, tokens
 from runs.services.runs import StartConflict
@@ -161,6 +172,31 @@ def start_run(
 _OUTCOMES = {"unknown": "not_confirmed", "accepted": "not_confirmed", "sending": "running", "authorised": "running"}
 
 
+def _operation(operation: Operation) -> OperationOut:
+    settled_as = _OUTCOMES.get(operation.state, operation.state)
+    case = dispute_about(operation=operation)
+    dispute = None
+    if case is not None:
+        dispute = DisputeOut(
+            case=case.label,
+            state="noted" if case.verdict else "open",
+            our_record=settled_as,
+            about=case.dispute,
+        )
+    return OperationOut(
+        tool=operation.tool,
+        identity=operation.identity,
+        outcome="in_dispute" if dispute else settled_as,
+        reference=operation.external_reference,
+        other_reference=operation.other_reference or None,
+        amount_minor=None if operation.real_minor is None else str(operation.real_minor),
+        sent_amount_minor=None if operation.amount_minor is None else str(operation.amount_minor),
+        currency=operation.currency or None,
+        settled_by=operation.settled_by or None,
+        dispute=dispute,
+    )
+
+
 @api.get(
     "/runs/{run_id}",
     response={200: RunOut, 401: Problem, 404: Problem, 422: Problem},
@@ -173,6 +209,7 @@ def read_run(request: HttpRequest, run_id: uuid.UUID) -> Status[Any]:
     if run is None:
         return Status(404, _problem("not_found", "this integration has started no such run", []))
     operations = Operation.objects.filter(run=run).order_by("created_at")
+    operations = operations.prefetch_related("cases__resolved_by", "cases__confirmed_by")
     return Status(
         200,
         {
@@ -184,17 +221,7 @@ def read_run(request: HttpRequest, run_id: uuid.UUID) -> Status[Any]:
             "waits_for": run.waits_for,
             "outcome": run.outcome,
             "finished_at": run.finished_at,
-            "operations": [
-                OperationOut(
-                    tool=one.tool,
-                    identity=one.identity,
-                    outcome=_OUTCOMES.get(one.state, one.state),
-                    reference=one.external_reference,
-                    amount_minor=None if one.amount_minor is None else str(one.amount_minor),
-                    currency=one.currency or None,
-                )
-                for one in operations
-            ],
+            "operations": [_operation(one) for one in operations],
         },
     )
 

@@ -9,6 +9,7 @@ from reconciliation.models import Operation
 from reconciliation.models.operation import OperationState
 from reconciliation.queries import dispute_about
 from runs import words
+from runs.money import Money
 from runs.words import Look
 
 O = OperationState  # noqa: E741  # the file is about little else
@@ -27,15 +28,18 @@ class Outcome:
 def operations_of(*, requests: Iterable[ApprovalRequest]) -> dict[object, Operation]:
     """Operations by their proposal's id, with their cases, in two queries."""
     ids = [request.proposal_id for request in requests]
-    found = Operation.objects.filter(proposal_id__in=ids).prefetch_related("cases__resolved_by")
+    found = Operation.objects.filter(proposal_id__in=ids).prefetch_related("cases__resolved_by", "cases__confirmed_by")
     return {operation.proposal_id: operation for operation in found}
 
 
 def outcome(*, request: ApprovalRequest, operation: Operation | None) -> Outcome:
     """Truthful words: an approval is not an effect, and not confirmed is neither done nor failed."""
     if operation is not None:
+        dispute = dispute_about(operation=operation)
         return Outcome(
-            look=words.look(kind="operation", state=operation.state),
+            look=words.look(kind="dispute", state=dispute.verdict or "open")
+            if dispute
+            else words.look(kind="operation", state=operation.state),
             sentence=_of_operation(operation),
             settled=operation.is_settled,
         )
@@ -72,7 +76,7 @@ def _of_operation(operation: Operation) -> str:
     return {
         O.AUTHORISED: "Approved, waiting to run. Nothing is on its way right now.",
         O.SENDING: "Being carried out now.",
-        O.SUCCEEDED: f"Carried out: {operation.system} has recorded it{reference}.{twice}",
+        O.SUCCEEDED: f"{_carried_out(operation, reference)}{twice}",
         O.FAILED: f"{proved} {operation.failure}".strip(),
         O.ACCEPTED: f"{operation.system.capitalize()} has accepted it{reference}; the outcome is not final.",
         O.UNKNOWN: "It may or may not have happened. "
@@ -80,3 +84,13 @@ def _of_operation(operation: Operation) -> str:
         O.ABANDONED: "Given up before anything was sent.",
         O.COMPENSATED: f"Carried out{reference} and reversed later.",
     }[O(operation.state)]
+
+
+def _carried_out(operation: Operation, reference: str) -> str:
+    if not operation.by_evidence:
+        return f"Carried out: {operation.system} has recorded it{reference}."
+    real, sent = operation.real_minor, operation.amount_minor
+    other = ""
+    if real is not None and sent is not None and real != sent:
+        other = f", at {Money(real, operation.currency)} instead of {Money(sent, operation.currency)}"
+    return f"Carried out{reference}{other}: an admin settled it by evidence."

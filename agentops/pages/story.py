@@ -321,6 +321,7 @@ _TOLD: dict[str, Callable[[Data], Said]] = {
     "case.opened": _case("opened", "violet"),
     "case.claimed": _case("claimed", "violet"),
     "case.released": _case("given back", ""),
+    "case.proposed": _case("has a verdict that another admin has to confirm:", "amber"),
     "case.resolved": _case("settled", "green"),
     "run.cancel_requested": _cancelled,
     "run.claimed_by_person": lambda data: Said(

@@ -246,6 +246,8 @@ class _Builder:
         target = str(event.data.get("target", "authorised"))
         look, over = words.look(kind="operation", state=target), target in SETTLED
         text, tone = ("" if target == "authorised" else look.word), look.colour
+        if target in ("succeeded", "failed") and getattr(event.actor, "kind", "") == "person":
+            text = "Settled by evidence"
         if event.kind not in {"operation.created", "operation.state"}:
             over, text, tone = True, "", "grey"
         added = self._add(lane, event, tone=tone, text=text, point=over, dashed=target == "unknown")

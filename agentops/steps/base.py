@@ -174,6 +174,8 @@ def done_so_far(run: Run) -> list[Done]:
             effect=one.effect,
             reference=one.external_reference or "",
             at=one.settled_at or one.created_at,
+            real_minor=one.real_minor,
+            by_evidence=one.by_evidence,
         )
         for one in found.order_by("created_at")
     ]

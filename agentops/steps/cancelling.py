@@ -1,12 +1,14 @@
 """A cancel that was asked for: what is in flight is settled first, the rest never starts, what was done stays."""
 
 from agentops.steps.base import Next, abandon_unsent, close_requests, committing, done_so_far
+from agentops.workflows.base import Done
 from reconciliation.models import Operation
 from reconciliation.models.operation import IN_FLIGHT, OperationState
 from reconciliation.queries import disputes
 from runs import leases, transitions
 from runs.models import Principal, Run
 from runs.models.run import RunState
+from runs.money import Money
 
 
 def in_flight(run: Run) -> bool:
@@ -32,10 +34,20 @@ def _done(run: Run) -> str:
 
 def what_stays(run: Run) -> str:
     """What the run has done in the world, which stays however it ends; empty when it has done nothing."""
-    told = [f"{one.tool} {one.reference}" for one in done_so_far(run)]
+    told = [f"{one.tool} {one.reference}{_evidence(one)}" for one in done_so_far(run)]
     said = [f"Done before, and staying: {'; '.join(told)}."] if told else []
     for operation in Operation.objects.filter(run=run, state=OperationState.SUCCEEDED):
         if other := operation.other_reference:
             said.append(f"{operation.system} has it twice: {other} has to be reversed there.")
     said += [case.dispute for case in disputes().filter(operation__run=run)]
     return " ".join(said)
+
+
+def _evidence(done: Done) -> str:
+    """How an admin settled it, where nobody else has confirmed it, and the amount where it is not the one sent."""
+    if not done.by_evidence:
+        return ""
+    sent = done.effect.get("amount_minor", "")
+    if done.real_minor is None or str(done.real_minor) == sent:
+        return " (settled by an admin's evidence)"
+    return f" (settled at {Money(done.real_minor, done.effect['currency'])} by an admin's evidence)"

@@ -222,7 +222,7 @@ def _after_success(step: Step, operation: Operation) -> Next:
                 f"reversed in {operation.system} itself"
             )
             return hand_over(run, code=Reason.RECORDED_TWICE, reason=reason, actor=step.actor)
-        if operation.as_settled("actual_minor"):
+        if operation.is_different:
             reason = f"{operation.external_reference} was recorded with other values than were sent"
             return hand_over(run, code=Reason.RECORDED_DIFFERENTLY, reason=reason, actor=step.actor)
         return go_on(run, follow=follow, facts=facts, step=step)

@@ -28,7 +28,7 @@ def settle_step(step: Step) -> Next:
     operation = Operation.objects.get(proposal=proposal)
     if operation.is_settled:
         with committing(step.lease, "run.advanced") as run:
-            why = f"{operation.system}: {operation.get_state_display().lower()}, by {operation.settled_by}"
+            why = f"{operation.system}: {operation.get_state_display().lower()}, by {operation.settled_words}"
             transitions.move(run=run, to=RunState.EXECUTING, actor=step.actor, why=why)
         return Next.GO_ON
     processes.record_ended()

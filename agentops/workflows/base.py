@@ -129,13 +129,17 @@ class WaitFor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """An action of this run that the other side has recorded."""
+    """An action of this run that the other side has recorded. `effect` is what was sent; `real_minor` the amount that
+    was really recorded (None where there is none), which may be another. `by_evidence`: an admin settled it by
+    evidence, so the other side has not confirmed it to us."""
 
     step: str
     tool: str
     effect: dict[str, str]
     reference: str
     at: dt.datetime
+    real_minor: int | None
+    by_evidence: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

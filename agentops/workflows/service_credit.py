@@ -35,6 +35,9 @@ STEPS = {
 }
 
 
+_EVIDENCE = "An admin settled it by evidence; billing did not confirm it by itself. "
+
+
 class ServiceCreditInput(Strict):
     ticket: Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9]{0,9}-[0-9]{1,12}$")]
 
@@ -111,10 +114,8 @@ class ServiceCredit:
             return _reply_draft(credit)
         amount = _amount(credit).display()
         whom = credit.effect["account_name"]
-        outcome = (
-            f"Credit {credit.reference} of {amount} for {whom} confirmed by billing; ticket updated; reply drafted"
-        )
-        return Complete(outcome)
+        known = "settled by an admin's evidence" if credit.by_evidence else "confirmed by billing"
+        return Complete(f"Credit {credit.reference} of {amount} for {whom} {known}; ticket updated; reply drafted")
 
     def objection(self, *, action: Action, facts: Facts) -> str:
         """Somebody may have given a credit for the incident meanwhile, by hand or through another ticket."""
@@ -154,7 +155,8 @@ class ServiceCredit:
 
 
 def _amount(credit: Done) -> Money:
-    return parse_minor(text=credit.effect["amount_minor"], currency=credit.effect["currency"])
+    """What was really credited."""
+    return parse_minor(text=str(credit.real_minor), currency=credit.effect["currency"])
 
 
 def _ticket_draft(credit: Done, facts: Facts) -> Draft | HandOver:
@@ -163,7 +165,8 @@ def _ticket_draft(credit: Done, facts: Facts) -> Draft | HandOver:
         return HandOver(code="ticket_gone", reason=f"Ticket {effect['ticket']} can no longer be read.")
     note = (
         f"Service credit {credit.reference} of {_amount(credit)} on invoice {effect['invoice']} "
-        f"for incident {effect['incident']}. A reply is being drafted: read it and send it."
+        f"for incident {effect['incident']}. {_EVIDENCE if credit.by_evidence else ''}"
+        "A reply is being drafted: read it and send it."
     )
     change = {
         "ticket": effect["ticket"],

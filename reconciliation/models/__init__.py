@@ -1,10 +1,10 @@
 """What we did to the world, and whether it is true."""
 
 from reconciliation.models.attempt import Attempt, WorkerProcess
-from reconciliation.models.case import Case
+from reconciliation.models.case import Case, ProposedVerdict
 from reconciliation.models.dependency import Dependency, ResourceHold
 from reconciliation.models.observation import Observation
-from reconciliation.models.operation import Operation, Reservation
+from reconciliation.models.operation import Operation, Reservation, TheirName
 
 __all__ = [
     "Attempt",
@@ -12,7 +12,9 @@ __all__ = [
     "Dependency",
     "Observation",
     "Operation",
+    "ProposedVerdict",
     "Reservation",
     "ResourceHold",
+    "TheirName",
     "WorkerProcess",
 ]

@@ -1,7 +1,7 @@
 """A reconciliation case: an operation that no machine could settle, for a person who brings evidence."""
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.db.models.functions import Now
 from django_fsm import FSMField, transition
 
@@ -46,6 +46,8 @@ class Case(models.Model):
     evidence = models.TextField(blank=True)
     resolved_by = models.ForeignKey(Principal, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     resolved_at = models.DateTimeField(null=True, blank=True)
+    # who confirmed the verdict of `resolved_by`, where its amount takes two
+    confirmed_by = models.ForeignKey(Principal, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
 
     class Meta:
         permissions = [("settle_case", "Can claim and settle reconciliation cases")]
@@ -60,6 +62,10 @@ class Case(models.Model):
                 name="case_claimed_iff_owner",
                 condition=Q(state="claimed", claimed_by__isnull=False, claimed_at__isnull=False) | ~Q(state="claimed"),
             ),
+            models.CheckConstraint(
+                name="case_confirmed_by_another",
+                condition=Q(confirmed_by__isnull=True) | (Q(state="resolved") & ~Q(confirmed_by=F("resolved_by"))),
+            ),
         ]
 
     def __str__(self) -> str:
@@ -70,10 +76,15 @@ class Case(models.Model):
         return f"RC-{self.number}"
 
     @property
+    def settled_by(self) -> str:
+        """Whose verdict it is, and who confirmed it, in words."""
+        return f"{self.resolved_by}, confirmed by {self.confirmed_by}" if self.confirmed_by else str(self.resolved_by)
+
+    @property
     def dispute(self) -> str:
         """What a case about a settled operation says to whoever looks at that operation, in a sentence or two."""
         if self.verdict:
-            return f"Put right outside ({self.label}): {self.why}. {self.resolved_by}: {self.evidence}"
+            return f"Put right outside ({self.label}): {self.why}. {self.settled_by}: {self.evidence}"
         return f"In dispute ({self.label}): {self.why}."
 
     @transition(field=state, source=S.OPEN, target=S.CLAIMED)
@@ -87,3 +98,27 @@ class Case(models.Model):
     @transition(field=state, source=[S.OPEN, S.CLAIMED], target=S.RESOLVED)
     def resolve(self) -> None:
         """A verdict with evidence, or a probe's finding, settled it."""
+
+
+class ProposedVerdict(models.Model):
+    """A verdict whose amount takes two people, as the first of them gave it. The newest of an open case counts; nothing
+    comes of it until another person confirms it."""
+
+    number = models.BigAutoField(primary_key=True)
+    case = models.ForeignKey(Case, on_delete=models.PROTECT, related_name="proposals")
+    verdict = models.CharField(max_length=12, choices=Case.Verdict.choices)
+    evidence = models.TextField()
+    reference = models.CharField(max_length=200, blank=True)
+    other_reference = models.CharField(max_length=200, blank=True)
+    actual_minor = models.BigIntegerField(null=True, blank=True)
+    digest = models.CharField(
+        max_length=64, help_text="of the verdict, whose it is, and what the other side had shown by then"
+    )
+    proposed_by = models.ForeignKey(Principal, on_delete=models.PROTECT, related_name="+")
+    proposed_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        indexes = [models.Index(name="proposed_by_case", fields=["case", "number"])]
+
+    def __str__(self) -> str:
+        return f"{self.get_verdict_display()}, proposed by {self.proposed_by}"

@@ -119,9 +119,40 @@ class Operation(models.Model):
         """The second record of what happened twice; it has to be reversed on their side."""
         return self.as_settled("other_reference")
 
+    @property
+    def by_evidence(self) -> bool:
+        """A person settled it by evidence; the other side itself has not confirmed it to us."""
+        return self.settled_by == "person"
+
+    @property
+    def settled_words(self) -> str:
+        """Who or what settled it, to follow "by"."""
+        known = {"answer": f"{self.system}'s answer", "probe": f"asking {self.system}", "person": "an admin's evidence"}
+        return known.get(self.settled_by, self.settled_by)
+
+    @property
+    def is_different(self) -> bool:
+        """A person settled that something else was recorded than was sent."""
+        return bool(self.as_settled("differently") or self.as_settled("actual_minor"))
+
+    @property
+    def real_minor(self) -> int | None:
+        """The amount that was really recorded, which is the one that was sent unless a person settled another; of what
+        happened twice, that of the one that counts."""
+        actual = self.as_settled("actual_minor")
+        return int(actual) if actual else self.amount_minor
+
+    @property
+    def other_minor(self) -> int | None:
+        """The amount of the second record of what happened twice; it is out until it is reversed."""
+        if not self.other_reference:
+            return None
+        other = self.as_settled("other_minor")
+        return int(other) if other else self.amount_minor
+
     def as_settled(self, name: str) -> str:
-        """What the person who settled it said of `name` (actual_minor, other_reference), or nothing. In what the other
-        side itself has recorded such a name would mean something else."""
+        """What the person who settled it said of `name` (differently, actual_minor, other_reference, other_minor), or
+        nothing. In what the other side itself has recorded such a name would mean something else."""
         return str((self.actual or {}).get(name) or "") if self.settled_by == "person" else ""
 
     @transition(field=state, source=[S.AUTHORISED, S.UNKNOWN], target=S.SENDING)
@@ -151,6 +182,21 @@ class Operation(models.Model):
     @transition(field=state, source=S.AUTHORISED, target=S.ABANDONED)
     def abandon(self) -> None:
         """Given up before anything could have happened; reservations are released."""
+
+
+class TheirName(models.Model):
+    """A name that the other side has for a record which settles an operation: its reference, and what else it is
+    called there. Each name settles one operation."""
+
+    system = models.CharField(max_length=40)
+    name = models.CharField(max_length=200)
+    operation = models.ForeignKey(Operation, on_delete=models.PROTECT, related_name="their_names")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(name="their_name_once", fields=["system", "name"])]
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class Reservation(models.Model):

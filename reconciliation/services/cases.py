@@ -5,38 +5,39 @@ Whoever acts is looked at under the run's lock: active, and holding the right to
 
 import datetime as dt
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 
-from reconciliation import moves
-from reconciliation.attempts import sent_attempts, standing_references
+from reconciliation import moves, their_names
+from reconciliation.attempts import Shown
 from reconciliation.case_opening import resolve
-from reconciliation.classification import conclusive_from
-from reconciliation.models import Case, Observation, Operation, WorkerProcess
+from reconciliation.models import Case, Observation, Operation, ProposedVerdict, WorkerProcess
 from reconciliation.models.case import CaseState
 from reconciliation.models.operation import SETTLED_ABSENT, OperationState
 from reconciliation.processes import ProcessName, is_running
-from reconciliation.services.settle import succeed
+from reconciliation.verdicts import NEED_REFERENCE, Given, V, basis, named_records, ruled_out, state_of, takes_two
 from runs import clock, holding, record, rights, transitions
 from runs.models import Principal, Run
-from runs.money import MAX_MINOR
-from runs.tools.base import Contract, Record
+from runs.money import Money
+from runs.tools.base import Contract
 
 CLAIM_LAPSES = holding.CLAIM_LAPSES
 SETTLE = "reconciliation.settle_case"
-V = Case.Verdict
-VERDICTS = (V.HAPPENED, V.DIFFERENTLY, V.DID_NOT, V.TWICE, V.NOTED)
-NEED_REFERENCE = (V.HAPPENED, V.DIFFERENTLY, V.TWICE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseResult:
     """`code` is ok, or the refusal: resolved, claimed_by_other, not_claimed, reference_needed, reference_taken,
     evidence_needed, amount_needed, other_reference_needed, unknown_verdict, not_unknown, not_settled; of "it did not
-    happen": sender_may_wake, seen_recorded, not_asked, unreachable, too_early; of a process: not_waited_for,
-    still_running; of any act: no_right (recorded in the run's stream)."""
+    happen": sender_may_wake, seen_recorded, not_asked, unreachable, too_early; of what is said to have happened:
+    none_recorded, undone, left_out, not_shown, same_record, not_as_sent, other_amount, no_amount; of confirming:
+    nothing_proposed, proposal_changed, own_proposal, proposer_lost_right, evidence_changed; of a process:
+    not_waited_for, still_running; of any act: no_right (recorded in the run's stream).
+
+    A verdict whose amount takes two people is neither: `proposed`, recorded and without any effect so far."""
 
     code: str
     detail: dict[str, Any] = field(default_factory=dict)
@@ -63,7 +64,7 @@ def _not_theirs(case: Case, principal: Principal) -> CaseResult | None:
             code="resolved",
             detail={
                 "verdict": case.verdict,
-                "by": str(case.resolved_by),
+                "by": case.settled_by,
                 "evidence": case.evidence,
                 "system": case.operation.system,
             },
@@ -83,10 +84,6 @@ def _other_owner(case: Case, principal: Principal) -> CaseResult | None:
     if not rights.entitled(principal=owner, permission=SETTLE):
         return None
     return CaseResult(code="claimed_by_other", detail={"by": str(case.claimed_by)})
-
-
-def _state_of(operation: Operation) -> dict[str, Any]:
-    return {"state": operation.get_state_display().lower(), "system": operation.system}
 
 
 def claim(*, case_number: int, principal: Principal) -> CaseResult:
@@ -130,7 +127,7 @@ def probe_now(*, operation_id: uuid.UUID, principal: Principal) -> CaseResult:
         if refused := _no_right(run, principal, "probe", operation=str(operation.pk)):
             return refused
         if not operation.is_unconfirmed:
-            return CaseResult(code="not_unknown", detail=_state_of(operation))
+            return CaseResult(code="not_unknown", detail=state_of(operation))
         operation.next_probe_at = clock.now()
         operation.save(update_fields=["next_probe_at"])
         record.append(run=run, kind="probe.requested", actor=principal, operation=str(operation.pk))
@@ -153,25 +150,74 @@ def settle(
     sent from here.
 
     The caller has asked the other side just before (`services.probe`): when that made it clear, the case is resolved
-    by now and this is refused. `contract` is the tool's, None when there is no such tool any more to ask with.
+    by now and this is refused. `contract` is the tool's, None when there is no such tool any more to ask with. Above
+    what the settings let one person settle alone it is only proposed, and another person confirms it.
     """
     with transaction.atomic(durable=True):
         run, operation, case = _lock(case_number)
         refused = _no_right(run, principal, "case.settle", case=case.label)
         refused = refused or _not_theirs(case, principal)
-        refused = refused or _incomplete(verdict, evidence, reference, actual_minor, other_reference)
-        refused = refused or _contradicted(operation, case, verdict, (reference, other_reference), contract)
-        if refused:
+        given = Given(  # what was filled in for another verdict is no part of this one
+            verdict=verdict,
+            evidence=evidence,
+            reference=reference.strip() if verdict in NEED_REFERENCE else "",
+            other_reference=other_reference.strip() if verdict == V.TWICE else "",
+            actual_minor=actual_minor if verdict == V.DIFFERENTLY else None,
+        )
+        if refused := refused or _ruled_out(operation, case, given, contract):
             return refused
-        if verdict == V.NOTED:
-            resolve(run=run, case=case, verdict=V.NOTED, evidence=evidence, actor=principal)
-            return CaseResult(code="ok")
-        _observe(operation, verdict, evidence, reference, other_reference, principal)
-        for one in Case.objects.filter(operation=operation).exclude(state=CaseState.RESOLVED):
-            resolve(run=run, case=one, verdict=V(verdict), evidence=evidence, actor=principal)
-        _apply(run, operation, verdict, evidence, reference, actual_minor, other_reference, principal)
-        transitions.wake(run=run)
-        return CaseResult(code="ok")
+        if takes_two(operation=operation, given=given, alone_up_to=settings.SETTLE_ALONE_UP_TO):
+            return _propose(run, case, given, principal)
+        return _apply(run, operation, case, given, principal)
+
+
+def _propose(run: Run, case: Case, given: Given, principal: Principal) -> CaseResult:
+    """Keep the verdict for another person, who has to be able to claim the case."""
+    ProposedVerdict.objects.create(
+        case=case,
+        digest=basis(case=case, given=given, proposer=principal),
+        proposed_by=principal,
+        **asdict(given),
+    )
+    case.release()
+    case.claimed_by = case.claimed_at = None
+    case.save(update_fields=["state", "claimed_by", "claimed_at"])
+    record.append(
+        run=run, kind="case.proposed", actor=principal, case=case.label, verdict=given.verdict, evidence=given.evidence,
+        operation=str(case.operation_id),
+    )  # fmt: skip
+    return CaseResult(code="proposed")
+
+
+def confirm(*, case_number: int, principal: Principal, contract: Contract | None, digest: str) -> CaseResult:
+    """Have the verdict that another person proposed take effect, on the same evidence: `digest` is that of the proposal
+    as it was shown, and the other side, which the caller has just asked, shows what it showed then."""
+    with transaction.atomic(durable=True):
+        run, operation, case = _lock(case_number)
+        proposed = case.proposals.select_related("proposed_by").order_by("-number").first()
+        rights.hold(principals=[principal] if proposed is None else [principal, proposed.proposed_by])
+        refused = _no_right(run, principal, "case.confirm", case=case.label)
+        if refused := refused or _not_theirs(case, principal):
+            return refused
+        if proposed is None:
+            return CaseResult(code="nothing_proposed")
+        proposer = proposed.proposed_by
+        if proposed.digest != digest:
+            return CaseResult(code="proposal_changed", detail={"by": str(proposer)})
+        if proposer.pk == principal.pk:
+            return CaseResult(code="own_proposal")
+        if not rights.entitled(principal=proposer, permission=SETTLE):
+            return CaseResult(code="proposer_lost_right", detail={"by": str(proposer)})
+        given = Given(**{one.name: getattr(proposed, one.name) for one in fields(Given)})
+        if basis(case=case, given=given, proposer=proposer) != digest:
+            return CaseResult(code="evidence_changed", detail=state_of(operation))
+        refused = _ruled_out(operation, case, given, contract)
+        return refused or _apply(run, operation, case, given, proposer, confirmed_by=principal)
+
+
+def _ruled_out(operation: Operation, case: Case, given: Given, contract: Contract | None) -> CaseResult | None:
+    refusal = ruled_out(operation=operation, case=case, given=given, contract=contract)
+    return CaseResult(code=refusal.code, detail=refusal.detail) if refusal else None
 
 
 def sender_gone(*, case_number: int, principal: Principal, process_id: uuid.UUID, evidence: str) -> CaseResult:
@@ -217,72 +263,77 @@ def _shows_life(process: WorkerProcess, now: dt.datetime) -> bool:
     return is_running(name) or Run.objects.filter(lease_holder=str(process.pk), lease_until__gt=now).exists()
 
 
-def _incomplete(
-    verdict: str, evidence: str, reference: str, actual_minor: int | None, other_reference: str
-) -> CaseResult | None:
-    """Each verdict demands its own evidence."""
-    if verdict not in VERDICTS:
-        return CaseResult(code="unknown_verdict")
-    if not evidence.strip():
-        return CaseResult(code="evidence_needed")
-    if verdict in NEED_REFERENCE and not reference.strip():
-        return CaseResult(code="reference_needed")
-    if verdict == V.DIFFERENTLY and (actual_minor is None or not 0 < actual_minor <= MAX_MINOR):
-        return CaseResult(code="amount_needed")
-    if verdict == V.TWICE and other_reference.strip() in ("", reference.strip()):
-        return CaseResult(code="other_reference_needed")
-    return None
+def _apply(
+    run: Run,
+    operation: Operation,
+    case: Case,
+    given: Given,
+    principal: Principal,
+    confirmed_by: Principal | None = None,
+) -> CaseResult:
+    """The verdict's consequence: for the operation, its cases and its run together, or for none of them."""
+    if given.verdict == V.NOTED:
+        resolve(
+            run=run, case=case, verdict=V.NOTED, evidence=given.evidence, actor=principal, confirmed_by=confirmed_by
+        )
+        return CaseResult(code="ok")
+    records = named_records(operation=operation, given=given)
+    names = [name for one in records for name in one.names]
+    if taken := their_names.take(operation=operation, names=names):
+        return CaseResult(code="reference_taken", detail={"reference": taken.name})
+    _observe(operation, given, principal)
+    for one in Case.objects.filter(operation=operation).exclude(state=CaseState.RESOLVED):
+        resolve(
+            run=run,
+            case=one,
+            verdict=V(given.verdict),
+            evidence=given.evidence,
+            actor=principal,
+            confirmed_by=confirmed_by,
+        )
+    by = f"{principal}, confirmed by {confirmed_by}," if confirmed_by else str(principal)
+    if given.verdict == V.DID_NOT:
+        moves.move(
+            run=run,
+            operation=operation,
+            to=OperationState.FAILED,
+            actor=confirmed_by or principal,
+            why=f"{by} settled it by evidence: {given.evidence}",
+            failure=given.evidence,
+            failure_code=SETTLED_ABSENT,
+            settled_by="person",
+        )
+    else:
+        _succeed(run, operation, given, records, confirmed_by or principal, by)
+    transitions.wake(run=run)
+    return CaseResult(code="ok")
 
 
-def _contradicted(
-    operation: Operation, case: Case, verdict: str, references: tuple[str, str], contract: Contract | None
-) -> CaseResult | None:
-    """What the database, the senders and the other side itself rule out."""
-    if verdict == V.NOTED:
-        return None if operation.is_settled else CaseResult(code="not_settled", detail=_state_of(operation))
-    if not operation.is_unconfirmed:
-        return CaseResult(code="not_unknown", detail=_state_of(operation))
-    if verdict == V.DID_NOT:
-        return _may_have_happened(operation, case, contract)
-    named = [one.strip() for one in references if one.strip()]
-    taken = Operation.objects.filter(system=operation.system, external_reference__in=named).exclude(pk=operation.pk)
-    if other := taken.first():
-        return CaseResult(code="reference_taken", detail={"reference": other.external_reference})
-    return None
+def _succeed(run: Run, operation: Operation, given: Given, records: list[Shown], actor: Principal, by: str) -> None:
+    """The reference is the record's own, by whichever name a person called it; the amounts are what was recorded."""
+    raw: dict[str, Any] = {"reference": records[0].reference, "settled_by_evidence": given.evidence}
+    real = [one.minor(sent=operation.amount_minor) for one in records]
+    if given.verdict == V.DIFFERENTLY:
+        raw["differently"], real[0] = "yes", given.actual_minor
+    if given.verdict == V.TWICE:
+        raw["other_reference"] = records[1].reference
+        raw["other_minor"] = "" if real[1] is None else str(real[1])
+    at = ""
+    if real[0] is not None and real[0] != operation.amount_minor:
+        raw["actual_minor"], at = str(real[0]), f" at {Money(real[0], operation.currency)}"
+    moves.move(
+        run=run,
+        operation=operation,
+        to=OperationState.SUCCEEDED,
+        actor=actor,
+        why=f"{by} settled it{at} by evidence: {given.evidence}",
+        external_reference=records[0].reference,
+        actual=raw,
+        settled_by="person",
+    )
 
 
-def _seconds_until(moment: dt.datetime) -> int:
-    return max(1, round((moment - clock.now()).total_seconds() + 0.5))
-
-
-def _may_have_happened(operation: Operation, case: Case, contract: Contract | None) -> CaseResult | None:
-    """Why "it did not happen" cannot be recorded: it frees the business key for another try, so nobody may still be
-    able to make it happen, the other side may never have shown it, and where it can say so it has just said "none"."""
-    detail = _state_of(operation)
-    attempts = sent_attempts(operation=operation)
-    if any(one.can_wake for one in attempts):
-        return CaseResult(code="sender_may_wake", detail=detail)
-    if seen := standing_references(observations=operation.observations.order_by("at")):
-        return CaseResult(code="seen_recorded", detail={**detail, "reference": ", ".join(seen)})
-    # nor may a call still be on its way: until its limit is over, its effect may yet come
-    over = max((one.send_before + one.call_limit for one in attempts), default=None)
-    if over is not None and clock.now() <= over:
-        return CaseResult(code="too_early", detail={**detail, "seconds": _seconds_until(over)})
-    if contract is None or not contract.lookup_is_conclusive:
-        return None  # nobody can be asked who would know: the person's evidence is all there is
-    asked = operation.observations.filter(source=Observation.Source.PROBE).order_by("-asked_at", "-at").first()
-    if asked is None or case.claimed_at is None or asked.asked_at <= case.claimed_at:
-        return CaseResult(code="not_asked", detail=detail)
-    if asked.finding == Observation.Finding.UNREACHABLE:
-        return CaseResult(code="unreachable", detail={**detail, "problem": asked.summary})
-    if attempts and asked.asked_at <= (proof := conclusive_from(contract=contract, attempts=attempts)):
-        return CaseResult(code="too_early", detail={**detail, "seconds": _seconds_until(proof)})
-    return None
-
-
-def _observe(
-    operation: Operation, verdict: str, evidence: str, reference: str, other_reference: str, principal: Principal
-) -> None:
+def _observe(operation: Operation, given: Given, principal: Principal) -> None:
     findings = {
         V.HAPPENED: Observation.Finding.FOUND,
         V.DIFFERENTLY: Observation.Finding.DIFFERENT,
@@ -292,43 +343,10 @@ def _observe(
     Observation.objects.create(
         operation=operation,
         source=Observation.Source.PERSON,
-        finding=findings[V(verdict)],
+        finding=findings[V(given.verdict)],
         conclusive=True,
-        summary=evidence,
-        raw={"reference": reference.strip(), "other_reference": other_reference.strip()},
+        summary=given.evidence,
+        raw={"reference": given.reference, "other_reference": given.other_reference},
         actor=principal,
         asked_at=clock.now(),
     )
-
-
-def _apply(
-    run: Run,
-    operation: Operation,
-    verdict: str,
-    evidence: str,
-    reference: str,
-    actual_minor: int | None,
-    other_reference: str,
-    principal: Principal,
-) -> None:
-    """The verdict's consequence for the operation."""
-    why = f"settled by {principal}: {evidence}"
-    if verdict == V.DID_NOT:
-        moves.move(
-            run=run,
-            operation=operation,
-            to=OperationState.FAILED,
-            actor=principal,
-            why=why,
-            failure=evidence,
-            failure_code=SETTLED_ABSENT,
-            settled_by="person",
-        )
-        return
-    raw: dict[str, Any] = {"reference": reference.strip(), "settled_by_evidence": evidence}
-    if verdict == V.DIFFERENTLY and actual_minor is not None:
-        raw["actual_minor"] = str(actual_minor)
-    if verdict == V.TWICE:
-        raw["other_reference"] = other_reference.strip()
-    found = Record(reference=reference.strip(), identity=operation.identity, raw=raw)
-    succeed(run=run, operation=operation, found=found, by="person", why=why, actor=principal)

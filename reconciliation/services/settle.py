@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import transaction
 
-from reconciliation import moves
+from reconciliation import moves, their_names
 from reconciliation.attempts import seen_recorded, sent_attempts
 from reconciliation.case_opening import open_case, resolve_by_probe
 from reconciliation.classification import (
@@ -165,11 +165,8 @@ def succeed(*, run: Run, operation: Operation, found: Record, by: str, why: str,
 
     Building block: the caller holds the locks. Returns False, with a case opened, when the reference is taken.
     """
-    taken = Operation.objects.filter(system=operation.system, external_reference=found.reference).exclude(
-        pk=operation.pk
-    )
-    if other := taken.first():
-        why = f"{found.reference} already settles another operation ({other.identity})"
+    if taken := their_names.take(operation=operation, names=(found.reference, *found.also)):
+        why = f"{taken.name} already settles another operation ({taken.operation.identity})"
         open_case(run=run, operation=operation, kind=Case.Kind.DUPLICATE, why=why, actor=actor)
         return False
     moves.move(
@@ -267,6 +264,7 @@ def as_found(lookup: Lookup) -> dict[str, Any]:
     records = [
         {
             "reference": one.reference,
+            "also": list(one.also),
             "identity": one.identity,
             "at": one.at.isoformat() if one.at else "",
             "void": one.void,

@@ -112,12 +112,13 @@ class Ambiguous(ToolError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """What the other side has recorded for an operation. `reference` is theirs; `mismatch` names what differs from
-    what was sent (field → (sent, recorded)), empty when it is the very effect asked for. `void`: they have undone it
-    since, so nothing of it stands."""
+    """What the other side has recorded for an operation. `reference` is theirs, `also` what else they call the same
+    record (an id beside a number); `mismatch` names what differs from what was sent (field → (sent, recorded)), empty
+    when it is the very effect asked for. `void`: they have undone it since, so nothing of it stands."""
 
     reference: str
     identity: str
+    also: tuple[str, ...] = ()
     at: dt.datetime | None = None
     void: bool = False
     mismatch: dict[str, tuple[str, str]] = field(default_factory=dict)

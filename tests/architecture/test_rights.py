@@ -21,6 +21,8 @@ APPEND_ONLY = {
     "approvals_draftrevision",
     "reconciliation_observation",
     "reconciliation_resourcehold",
+    "reconciliation_theirname",
+    "reconciliation_proposedverdict",
 }
 # what is fixed when the row is made; a key that may be "updated" serves row locks alone
 FROZEN = {

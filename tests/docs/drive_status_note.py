@@ -32,7 +32,13 @@ absent = comment.look_up(effect=draft.action.effect, identity=identity)
 sent = [comment.send(effect=draft.action.effect, identity=identity, wire_key=f"{identity}:0") for _ in range(2)]
 found = comment.look_up(effect=draft.action.effect, identity=identity)
 done = Done(
-    step=draft.step, tool=draft.action.tool, effect=draft.action.effect, reference=sent[0].reference, at=sent[0].at
+    step=draft.step,
+    tool=draft.action.tool,
+    effect=draft.action.effect,
+    reference=sent[0].reference,
+    at=sent[0].at,
+    real_minor=None,
+    by_evidence=False,
 )
 end = note.follow(data=data, facts=facts, done=[done])
 assert isinstance(end, Complete)

@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from agentops.steps import settling
-from reconciliation import attempts, classification
+from reconciliation import attempts, classification, verdicts
 from reconciliation.models import Operation
-from reconciliation.services import cases, execute, settle
+from reconciliation.services import execute, settle
 from runs.tools.base import Repeat
 from tests.architecture.test_edges import declared
 from tests.engine.history import SEEN_EDGES, History
@@ -135,7 +135,7 @@ RULE = [
     (module, name, _always(classification.Resend.NEW_EPOCH))
     for module, name in ((settling, "resend"), (execute, "resend_rule"))
 ]
-WAKING = [(module, "sent_attempts", _nobody_wakes) for module in (settle, settling, execute, cases)]
+WAKING = [(module, "sent_attempts", _nobody_wakes) for module in (settle, settling, execute, verdicts)]
 LAST = [(settle, "after_answer", _the_last_answer_decides)]
 MISSING: dict[str, tuple[Callable[[History, Repeat], None], Repeat, list[Any], str]] = {
     "the resend rule": (then_called_again, Repeat.LOOK_UP_FIRST, RULE, "two effects of one operation"),

@@ -37,6 +37,9 @@ def manage(*arguments: str, data: Path, **env: str) -> subprocess.CompletedProce
         ("CALL_LIMIT_SECONDS", "nan", "positive number"),
         ("CALL_LIMIT_SECONDS", "inf", "positive number"),
         ("FACT_FRESH_SECONDS", "0", "positive number"),
+        ("SETTLE_ALONE_UP_TO", "1000", "USD=1000.00"),
+        ("SETTLE_ALONE_UP_TO", "USD=1,000", "USD=1000.00"),
+        ("SETTLE_ALONE_UP_TO", "USD=1000,XXQ=5", "currency in use"),
     ],
 )
 def test_one_sentence_and_no_trace(tmp_path: Path, name: str, value: str, words: str) -> None:

@@ -3,6 +3,7 @@
 import datetime as dt
 from typing import Any
 
+from reconciliation import their_names
 from reconciliation.models import Operation
 from runs.models import Run
 from tests.runpages import world as w
@@ -144,6 +145,7 @@ def completed(start: dt.datetime, **fields: Any) -> tuple[Teller, Operation]:
     w.shift(
         operation, "succeeded", external_reference="CR-5520", settled_by="probe", settled_at=t.now, next_probe_at=None
     )
+    assert their_names.take(operation=operation, names=["CR-5520"]) is None
     t.tell("operation.state", operation=key, source="unknown", target="succeeded", why="exactly one recorded")
     t.later(0.4).move(S.EXECUTING).later(5)
     t.move(S.COMPLETED, "all done", outcome="Credit CR-5520 of $1,200.00 for Acme Corp confirmed by billing.")

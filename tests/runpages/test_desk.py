@@ -147,19 +147,50 @@ def test_every_verdict_demands_its_evidence_and_keeps_what_was_typed(case: Case,
     assert case.state == "claimed" and case.operation.state == "unknown"
 
 
+DIFFERENTLY = {
+    "verdict": "differently", "reference_differently": "CR-5519", "evidence_differently": "less was booked",
+    "actual_differently": "1000.00",
+}  # fmt: skip
+TWICE = {"verdict": "twice", "reference_twice": "CR-5519", "other_reference_twice": "CR-2", "evidence_twice": "both"}
+
+
 @pytest.mark.parametrize(
-    ("form", "state"),
+    ("form", "shown", "told"),
     [
-        (HAPPENED, "succeeded"),
-        ({"verdict": "differently", "reference_differently": "CR-5519", "evidence_differently": "less was booked",
-          "actual_differently": "1000.00"}, "succeeded"),
-        ({"verdict": "twice", "reference_twice": "CR-1", "other_reference_twice": "CR-2", "evidence_twice": "both"},
-         "succeeded"),
+        (HAPPENED, ["CR-5519"], "CR-5519 is not what was sent: Amount: sent $1,200.00 USD, recorded $1,000.00 USD."),
+        (DIFFERENTLY | {"actual_differently": "900"}, ["CR-5519"], "Billing shows $1,000.00 USD for CR-5519."),
+        (DIFFERENTLY | {"reference_differently": "CR-7"}, ["CR-5519"], "leaves some of that out"),
+        (DIFFERENTLY, ["CR-5519", "CR-2"], "Billing shows CR-2, CR-5519 under our identity, and your verdict leaves"),
+        (TWICE, ["CR-5519"], "Billing shows CR-5519 under our identity and not CR-2."),
+        (TWICE, ["CR-5519", "CR-2", "CR-3"], "of more, have some undone at billing first"),
     ],
-)  # fmt: skip
-def test_a_verdict_settles_and_sends_nothing(
-    case: Case, tomas: Client, billing: Billing, form: dict[str, Any], state: str
+)
+def test_a_verdict_against_what_billing_shows_is_refused(
+    case: Case, tomas: Client, billing: Billing, form: dict[str, Any], shown: list[str], told: str
 ) -> None:
+    claimed(tomas, case)
+    billing.records = tuple(record(case.operation.identity, one) for one in shown)
+    answer = tomas.post(f"/cases/{case.number}/settle", me(**form))
+    assert answer.status_code == 409 and told in html(answer)
+    assert form[f"evidence_{form['verdict']}"] in html(answer), "what was typed stays"
+    case.refresh_from_db()
+    assert (case.state, Operation.objects.get(pk=case.operation_id).state) == ("claimed", "unknown")
+
+
+@pytest.mark.parametrize(
+    ("form", "state", "shown"),
+    [
+        (HAPPENED, "succeeded", []),
+        (DIFFERENTLY, "succeeded", ["CR-5519"]),
+        (TWICE, "succeeded", ["CR-5519", "CR-2"]),
+    ],
+)
+def test_a_verdict_settles_and_sends_nothing(
+    case: Case, tomas: Client, billing: Billing, form: dict[str, Any], state: str, shown: list[str]
+) -> None:
+    if not shown:  # nobody answers, and nothing was ever shown
+        case = world.open_case(scenes.unknown(AGO, subject="CS-3")[1], "asked 8 times; billing did not answer")
+    billing.records = tuple(record(case.operation.identity, one) for one in shown) or None
     claimed(tomas, case)
     attempts = Attempt.objects.count()
     answer = tomas.post(f"/cases/{case.number}/settle", me(**form), follow=True)

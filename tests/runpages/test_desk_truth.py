@@ -245,6 +245,7 @@ def test_a_second_record_is_named_wherever_the_operation_is_shown(case: Case, to
 def test_the_second_record_cannot_be_another_operations(case: Case, tomas: Client, billing: Billing) -> None:
     _, other = scenes.completed(AGO, subject="CS-7")
     claimed(tomas, case)
+    billing.records = None
     form = {"verdict": "twice", "reference_twice": "CR-1", "other_reference_twice": str(other.external_reference),
             "evidence_twice": "both"}  # fmt: skip
     status, page = settled(tomas, case, form)

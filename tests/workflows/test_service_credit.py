@@ -29,7 +29,16 @@ def carried_out(draft: Draft, identity: str) -> Done:
     made = tool(action.tool).send(effect=action.effect, identity=identity, wire_key=f"{identity}:0")
     assert made.mismatch == {}
     at = made.at or dt.datetime.now(dt.UTC)
-    return Done(step=draft.step, tool=action.tool, effect=action.effect, reference=made.reference, at=at)
+    amount = action.effect.get("amount_minor")
+    return Done(
+        step=draft.step,
+        tool=action.tool,
+        effect=action.effect,
+        reference=made.reference,
+        at=at,
+        real_minor=int(amount) if amount else None,
+        by_evidence=False,
+    )
 
 
 def test_from_credit_to_completion(outside: Outside) -> None:

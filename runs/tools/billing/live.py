@@ -45,6 +45,7 @@ def to_record(*, note: Doc, effect: dict[str, str], identity: str, invoice_ids: 
         found["invoice"] = (effect["invoice_id"], str(note["invoice"]))
     return Record(
         reference=str(note["number"] or note["id"]),
+        also=(str(note["id"]),),
         identity=str(noted.get("operation_identity", "")),
         at=moment(note["created"]),
         void=note["status"] == "void",

@@ -1,0 +1,28 @@
+"""One record on their side settles one operation, by whichever of its names it is given.
+
+A building block inside the caller's transaction: the run and the operation are locked, their totals not yet.
+"""
+
+from collections.abc import Iterable
+
+from django.db import IntegrityError, transaction
+
+from reconciliation.models import Operation, TheirName
+
+
+def take(*, operation: Operation, names: Iterable[str]) -> TheirName | None:
+    """Keep these names of theirs for the operation. What already settles another one is returned, and then nothing is
+    kept. Waits for whoever is about to take one of them, so names are taken in one order."""
+    wanted = sorted({one for one in names if one})
+    try:
+        with transaction.atomic():
+            TheirName.objects.bulk_create(
+                TheirName(system=operation.system, name=one, operation=operation) for one in wanted
+            )
+    except IntegrityError:
+        held = TheirName.objects.filter(system=operation.system, name__in=wanted).exclude(operation=operation)
+        taken = held.select_related("operation").order_by("name").first()
+        if taken is None:
+            raise
+        return taken
+    return None
