@@ -162,6 +162,8 @@ if DATABASES["default"]["ENGINE"] != "django.db.backends.postgresql":
     raise ImproperlyConfigured("DATABASE_URL must begin with postgresql://")
 DATABASES["default"]["OPTIONS"] = {
     "connect_timeout": 10,
+    # plans are kept by the server; a pooler between that changes servers under a session cannot have that
+    **({"server_side_binding": True, "prepare_threshold": 5} if env("PREPARE_STATEMENTS", "1") == "1" else {}),
     **DATABASES["default"].get("OPTIONS", {}),
     "options": "-c lock_timeout=5000 -c idle_in_transaction_session_timeout=30000 -c statement_timeout=30000",
 }

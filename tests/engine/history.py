@@ -50,6 +50,7 @@ CONTRACT = replace(
     retention=dt.timedelta(hours=1),
     business_key=lambda effect: f"model/{effect['thing']}/{uuid.uuid4()}",
     money=lambda effect: None,
+    resources=lambda effect: (),
 )
 START = dt.datetime.now(tz=dt.UTC) - dt.timedelta(days=30)
 TIME = Clock(START)
