@@ -305,8 +305,9 @@ def _after_probe(
 ) -> None:
     """Settle by the finding or schedule the next question."""
     operation.probes_made += 1
+    over = conclusive_from(contract=contract, attempts=attempts)
     if lookup is not None and observation.finding == F.FOUND:
-        if _found(run, operation, observation, lookup.records[0], contract, actor):
+        if _found(run, operation, observation, lookup.records[0], over, actor):
             operation.save(update_fields=["probes_made"])
             return
     elif lookup is not None and observation.finding == F.DIFFERENT:
@@ -318,8 +319,8 @@ def _after_probe(
         open_case(run=run, operation=operation, kind=Case.Kind.NOT_CONFIRMED, why=why, actor=actor)
     now = clock.now()
     due = now + retry.backoff(attempt=operation.probes_made, base=1, cap=900)
-    if observation.finding == F.ABSENT and not observation.conclusive:
-        proof = conclusive_from(contract=contract, attempts=attempts) + dt.timedelta(milliseconds=200)
+    if observation.finding == F.FOUND or (observation.finding == F.ABSENT and not observation.conclusive):
+        proof = over + late.MOMENT
         due = proof if proof > now else due  # the next question is worth asking once its answer can be proof
     wanted = operation.next_probe_at  # set while this question was under way: somebody wants a fresh answer
     operation.next_probe_at = min(due, wanted) if wanted is not None and wanted > observation.asked_at else due
@@ -327,21 +328,18 @@ def _after_probe(
 
 
 def _found(
-    run: Run, operation: Operation, observation: Observation, found: Record, contract: Contract, actor: Principal
+    run: Run, operation: Operation, observation: Observation, found: Record, over: dt.datetime, actor: Principal
 ) -> bool:
-    """Settle by the one record that is shown, unless that may not be all there is: another one was shown before, or
-    one of several calls may still be under way, of which each may have made one."""
+    """Settle by the one record that is shown, unless that may not be all there is: another one was shown before, or of
+    several calls, each of which may make one, not all were over (`over`) and shown when the question was put."""
     shown = standing_references(observations=operation.observations.order_by("at"))
     if others := [one for one in shown if one != found.reference]:
         why = f"{observation.summary}; shown before: {', '.join(others)}"
         open_case(run=run, operation=operation, kind=Case.Kind.DUPLICATE, why=why, actor=actor)
         return False
     acted = may_have_acted(operation=operation)
-    if len(acted) > 1 and any(one.may_wake for one in acted):
+    if len(acted) > 1 and (observation.asked_at <= over or any(one.may_wake for one in acted)):
         return False
-    attempts = sent_attempts(operation=operation)
-    if len(acted) > 1 and observation.asked_at <= conclusive_from(contract=contract, attempts=attempts):
-        late.want_look_after_calls(operation=operation)
     return succeed(
         run=run, operation=operation, found=found, by="probe", why=observation.summary, actor=actor
     )  # fmt: skip
