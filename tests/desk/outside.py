@@ -8,9 +8,11 @@ from django.db import transaction
 from agentops.events import process_events
 from reconciliation import late, moves
 from reconciliation.models import Case, Operation
-from reconciliation.services import looks
+from reconciliation.services import looks, settle
 from runs import clock
 from runs.models import Run
+from runs.services import principals
+from runs.tools.base import Lookup, Record
 from runs.tools.billing.client import client
 from runs.tools.registry import connection, tool
 from tests.api.caller import deliver, event
@@ -57,3 +59,15 @@ def want_look(operation: Operation) -> None:
     """As an event does."""
     with transaction.atomic():
         late.want_look(operation=moves.lock(operation_id=operation.pk)[1], since=clock.now())
+
+
+def lookup_brings(operation: Operation, *records: Record) -> None:
+    """Somebody asks, and is shown these, whatever billing has."""
+    settle.record_lookup(
+        operation_id=operation.pk,
+        lookup=Lookup(records=records, pages=1),
+        problem="",
+        asked_at=clock.now(),
+        contract=tool(operation.tool).contract,
+        actor=principals.system(),
+    )

@@ -1,28 +1,23 @@
 """What comes to light late: told while something is out, or after it was settled. It is looked up, never believed and
 never dropped; what contradicts our record is a case, and the run tells nobody anything else meanwhile."""
 
-import datetime as dt
-import threading
 import time
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from django.db import connections
 
 from agentops import relay
 from reconciliation import queries
-from reconciliation.models import Attempt, Case, Observation, Operation
-from reconciliation.services import looks, settle
-from reconciliation.services.settle import Answer, Result
+from reconciliation.models import Case, Operation
+from reconciliation.services import looks
 from runs import clock, faultpoints, record
 from runs.models import Event, ExternalEvent, Run
 from runs.services import operate
-from runs.tools.base import Lookup, Record
+from runs.tools.base import Record
 from runs.tools.billing.live import CreateCredit
-from runs.tools.registry import tool
 from tests.desk.conftest import Desk
-from tests.desk.outside import again, look_at_what_is_due, note, open_cases, tell, void, want_look
+from tests.desk.outside import again, look_at_what_is_due, lookup_brings, note, open_cases, tell, void, want_look
 from tests.engine.conftest import World
 
 LIST = "billing.credit_notes.list"
@@ -169,21 +164,9 @@ def test_our_own_reference_at_another_amount_is_a_case(world: World, desk: Desk)
     shown = Record(
         reference=reference(operation), identity=operation.identity, mismatch={"amount_minor": ("120000", "60000")}
     )
-    found(desk, operation, shown)
+    lookup_brings(operation, shown)
     [why] = open_cases(run)
     assert f"{reference(operation)} otherwise than it was sent" in why and "600.00" in why
-
-
-def found(desk: Desk, operation: Operation, *records: Record) -> None:
-    """A lookup brings these, whatever billing has."""
-    settle.record_lookup(
-        operation_id=operation.pk,
-        lookup=Lookup(records=records, pages=1),
-        problem="",
-        asked_at=clock.now(),
-        contract=tool(operation.tool).contract,
-        actor=desk.tomas,
-    )
 
 
 def test_a_second_thing_that_comes_to_light_does_not_hide_the_first(world: World, desk: Desk) -> None:
@@ -275,86 +258,6 @@ def test_a_run_waits_to_be_told_what_became_of_its_credit(world: World, settings
     assert (run.state, len(world.effects())) == ("completed", 3)
 
 
-# ---- more than one call
-
-
-def test_one_found_while_another_call_is_out_is_not_the_end(world: World, desk: Desk) -> None:
-    """The first call worked and billing's list lags; the second goes out under a key that billing did not keep. While
-    it is out somebody asks: one is found. The second then makes another and its answer is lost."""
-    run = world.unknown("execute_and_timeout")
-    operation = world.credit(run)
-    world.sandbox.settings(key_retention_seconds=0)
-    world.fault("lookup_not_found", LIST)
-    world.fault("ok_slow", seconds=1.6, effect_at="end")
-    findings: list[str] = []
-
-    def ask() -> None:
-        try:
-            while Attempt.objects.filter(operation=operation).count() < 2:
-                time.sleep(0.02)
-            findings.append(desk.ask(operation))
-        finally:
-            connections.close_all()
-
-    thread = threading.Thread(target=ask)
-    thread.start()
-    run = world.work(run, until=lambda one: Case.objects.filter(operation__run=one, kind="duplicate").exists())
-    thread.join()
-    assert findings == ["found"] and len(world.credits()) == 2
-    assert (run.state, world.credit(run).state) == ("outcome_unknown", "unknown")
-
-
-def test_of_several_calls_what_is_shown_counts_once_all_are_over(world: World, desk: Desk) -> None:
-    """Two calls whose answers were lost, and one credit shown: the other call may make one too until its time is up."""
-    run = world.unknown("timeout_without_effect")
-    operation = world.credit(run)
-    [first] = Attempt.objects.filter(operation=operation)
-    second = Attempt.objects.create(
-        operation=operation, number=2, epoch=0, wire_key=first.wire_key, request=first.request, sender=first.sender,
-        opened_at=clock.now(), send_before=clock.now() + dt.timedelta(seconds=1), call_limit_seconds=1.0,
-    )  # fmt: skip
-    shown = Record(reference="CN-1", identity=operation.identity)
-    found(desk, operation, shown)
-    assert world.credit(run).state == "unknown", "the second is still out"
-    answered(desk, second, Result.AMBIGUOUS)
-    found(desk, operation, shown)
-    assert world.credit(run).state == "unknown", "it has not answered, and may still arrive"
-    desk.until_proof(run)
-    found(desk, operation, shown)
-    assert (world.credit(run).state, world.credit(run).external_reference) == ("succeeded", "CN-1")
-
-
-def answered(desk: Desk, attempt: Attempt, result: Result) -> None:
-    answer = Answer(result=result, detail="no answer within the limit")
-    contract = tool(attempt.operation.tool).contract
-    settle.record_answer(attempt_id=attempt.pk, answer=answer, contract=contract, actor=desk.tomas)
-
-
-def test_no_answer_to_a_call_of_a_settled_operation_wants_one_more_look(world: World, desk: Desk) -> None:
-    run = world.unknown("execute_and_timeout")
-    operation = world.credit(run)
-    assert desk.ask(operation) == "found" and world.credit(run).look_wanted_at is None
-    [attempt] = Attempt.objects.filter(operation=operation)
-    answered(desk, attempt, Result.AMBIGUOUS)
-    wanted = world.credit(run)
-    assert wanted.state == "succeeded" and wanted.look_wanted_at is not None
-    assert Observation.objects.filter(operation=operation, source="sender", finding="no_answer").count() == 2
-
-
-def test_one_that_is_shown_alone_is_not_all_there_is_if_an_answer_named_another(world: World, desk: Desk) -> None:
-    run = world.unknown("timeout_without_effect")
-    operation = world.credit(run)
-    other = Record(reference="CN-2", identity=operation.identity)
-    found(desk, operation, Record(reference="CN-1", identity=operation.identity), other)
-    found(desk, operation, other)
-    assert world.credit(run).state == "unknown"
-    [why] = open_cases(run)
-    assert "shown before: CN-1" in why
-    found(desk, operation, Record(reference="CN-1", identity=operation.identity, void=True), other)
-    found(desk, operation, other)
-    assert world.credit(run).state == "succeeded"
-
-
 # ---- nothing follows on what is in dispute
 
 
@@ -369,7 +272,7 @@ def test_what_failed_and_is_in_dispute_is_not_done_anew(world: World, desk: Desk
     assert operate.gather_again(run_id=run.pk, principal=desk.tomas, reason="once more").ok
     run = world.work(run)
     assert run.state == "awaiting_approval"
-    found(desk, operation, Record(reference="CN-X", identity=operation.identity))
+    lookup_brings(operation, Record(reference="CN-X", identity=operation.identity))
     assert world.vote(run).code == "approved"
     run = world.work(run)
     assert (run.state, run.person_code, world.credits()) == ("needs_person", "in_dispute", [])
