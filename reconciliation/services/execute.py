@@ -114,7 +114,7 @@ def open_attempt(
             return Held(code="facts_old", detail="reading the facts took too long; they are read again")
         if any(late.is_unasked(one) for one in ours):
             return Held(code="look_first", detail="what was done before is looked up first")
-        good = _in_dispute(ours) or _allowed(
+        good = _in_dispute(run, ours) or _allowed(
             run=run, proposal=proposal, contract=contract, facts=facts, authority=authority, operation=found
         )
         made: Operation | Void
@@ -130,10 +130,10 @@ def open_attempt(
         return made
 
 
-def _in_dispute(ours: list[Operation]) -> Void | None:
+def _in_dispute(run: Run, ours: list[Operation]) -> Void | None:
     """Nothing follows on what the other side shows otherwise than we have it."""
     disputed = late.disputed(ours)
-    if not disputed:
+    if not disputed or run.cancel_requested_at is not None:
         return None
     return Void(code="in_dispute", detail=late.disputes_in_words(operations=disputed).rstrip("."))
 
