@@ -16,7 +16,17 @@ from django.db import transaction
 from agentops import hints
 from agentops.patience import patiently
 from agentops.reasons import Reason
-from agentops.steps import authorising, cancelling, deciding, executing, freezing, gathering, settling, waiting
+from agentops.steps import (
+    authorising,
+    cancelling,
+    deciding,
+    executing,
+    freezing,
+    gathering,
+    looking,
+    settling,
+    waiting,
+)
 from agentops.steps.base import InHand, Next, Step, hand_over, park
 from agentops.workflows.registry import UnknownWorkflow, workflow
 from approvals import freezes
@@ -95,7 +105,8 @@ def _step(lease: leases.Lease, hand: InHand) -> Next:
         return _leave_to_others(lease, run, why=str(problem))
     step = Step(lease=lease, run=run, workflow=knows, actor=actor, hand=hand)
     held = freezing.hold(step) if found.any_freeze else None
-    return held or STEPS[run.as_state()](step)
+    went = held or STEPS[run.as_state()](step)
+    return looking.look(step) if went == Next.LOOK else went
 
 
 def _give_up(lease: leases.Lease, *, code: Reason, reason: str) -> Next:

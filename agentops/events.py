@@ -1,7 +1,8 @@
 """What billing's signed events change: they make somebody look. They settle nothing by themselves.
 
-An event about a credit note with our identity brings the next probe forward; one about an invoice has the facts read
-again by every run that is asking for approval about that customer.
+An event about a credit note with our identity has its operation looked up, whatever state that is in, as soon as
+nobody is in the middle of it; one about an invoice has the facts read again by every run that is asking for approval
+about that customer.
 """
 
 import logging
@@ -10,8 +11,8 @@ from typing import Any
 from django.db import InterfaceError, OperationalError, transaction
 
 from approvals.models import ApprovalRequest
-from reconciliation.case_opening import open_case
-from reconciliation.models import Case, Operation
+from reconciliation import late
+from reconciliation.models import Operation
 from reconciliation.models.operation import OperationState
 from runs import clock, record, transitions
 from runs.models import ExternalEvent, Run
@@ -51,7 +52,8 @@ def _process(pk: Any) -> None:
         if event is None:
             return
         thing = _object(event.payload)
-        result = _about_credit(thing) if event.kind.startswith("credit_note.") else "of no concern here"
+        about_credit = event.kind.startswith("credit_note.")
+        result = _about_credit(thing, kind=event.kind) if about_credit else "of no concern here"
         event.processed_at, event.result = clock.now(), result[:200]
         event.save(update_fields=["processed_at", "result"])
 
@@ -63,7 +65,7 @@ def _object(payload: Any) -> dict[str, Any]:
     return thing if isinstance(thing, dict) else {}
 
 
-def _about_credit(thing: dict[str, Any]) -> str:
+def _about_credit(thing: dict[str, Any], *, kind: str) -> str:
     metadata = thing.get("metadata")
     identity = metadata.get("operation_identity") if isinstance(metadata, dict) else None
     operation = Operation.objects.filter(identity=identity).first() if isinstance(identity, str) else None
@@ -74,16 +76,18 @@ def _about_credit(thing: dict[str, Any]) -> str:
     record.append(
         run=run, kind="event.received", actor=principals.system(), operation=str(operation.pk), about="credit note"
     )
-    if thing.get("status") == "void" and operation.state == OperationState.SUCCEEDED:
-        why = f"billing reports that {operation.external_reference} was voided after it had been confirmed"
-        open_case(run=run, operation=operation, kind=Case.Kind.DIFFERENT, why=why, actor=principals.system())
-        return "a case about a credit that was voided"
-    if not operation.is_unconfirmed:
-        return f"the operation is {operation.state}"
-    operation.next_probe_at = clock.now()
-    operation.save(update_fields=["next_probe_at"])
+    if _is_known(operation, thing, kind):
+        return "what it tells is recorded already"
+    late.want_look(operation=operation, since=clock.now())
     transitions.wake(run=run)
-    return "asked billing about the operation"
+    return "billing is asked about the operation"
+
+
+def _is_known(operation: Operation, thing: dict[str, Any], kind: str) -> bool:
+    """That the very credit was made which the operation is confirmed by: every one of ours is told so."""
+    reference = str(thing.get("number") or thing.get("id") or "")
+    made = kind == "credit_note.created" and thing.get("status") == "issued"
+    return made and operation.state == OperationState.SUCCEEDED and operation.external_reference == reference
 
 
 def _about_invoice(thing: dict[str, Any]) -> str:

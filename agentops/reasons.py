@@ -19,6 +19,7 @@ class Reason(StrEnum):
     RECORDED_DIFFERENTLY = "recorded_differently"
     RECORDED_TWICE = "recorded_twice"
     SETTLED_ABSENT = "settled_absent"
+    IN_DISPUTE = "in_dispute"
     KEEPS_FAILING = "keeps_failing"
     CANNOT_WAIT = "cannot_wait"
     # a decision that no longer counts, and that reading the facts again would not mend
@@ -42,10 +43,11 @@ WORDS: dict[Reason, str] = {
     Reason.PROPOSALS_REFUSED: "The agent's proposals were refused",
     Reason.MODEL_DOWN: "The model could not be asked",
     Reason.REFUSED_BY_SYSTEM: "The other side refused",
-    Reason.GAVE_UP: "The other side could not be reached",
+    Reason.GAVE_UP: "It was given up after several attempts",
     Reason.RECORDED_DIFFERENTLY: "It was recorded differently",
     Reason.RECORDED_TWICE: "It was recorded twice",
     Reason.SETTLED_ABSENT: "An admin settled that it did not happen",
+    Reason.IN_DISPUTE: "What was done is in dispute",
     Reason.KEEPS_FAILING: "The work kept breaking off",
     Reason.CANNOT_WAIT: "It cannot wait for what it asked for",
     Reason.NO_DECISION: "Nobody has allowed it",

@@ -12,15 +12,16 @@ from collections import defaultdict
 from collections.abc import Callable
 
 import psycopg
+from celery import Task
 from django.db import DatabaseError, InterfaceError, connection
 from django.db import OperationalError as DatabaseGone
 from kombu.exceptions import OperationalError
 
 from agentops import batches
 from agentops.events import process_events
-from agentops.tasks import advance
+from agentops.tasks import advance, look
 from approvals.services import thawing
-from reconciliation.services import holds, processes
+from reconciliation.services import holds, looks, processes
 from runs.nudging import RELAY_CHANNEL
 from runs.services import recurring
 from runs.services.waits import wake_for_ended_runs
@@ -58,7 +59,8 @@ SELECT extract(epoch FROM min(wake_at) - clock_timestamp()) FROM runs_run
 
 class Relay:
     def __init__(self) -> None:
-        self.hinted: dict[tuple[uuid.UUID, int], float] = {}  # by run and claim: each claim earns a new hint
+        # by run and claim, each of which earns a new hint; an operation to look up has no claim
+        self.hinted: dict[tuple[uuid.UUID, int], float] = {}
         self.broker_down_since: float | None = None
         self.noted: dict[str, float] = {}
         self.counted: defaultdict[str, int] = defaultdict(int)  # since it was noted last
@@ -101,12 +103,13 @@ class Relay:
         """Hint at the runs that are due."""
         with connection.cursor() as cursor:
             cursor.execute(_DUE, [BATCH])
-            due = [(row[0], row[1]) for row in cursor.fetchall()]
+            due = {(row[0], row[1]): advance for row in cursor.fetchall()}
+        due |= {(operation_id, 0): look for operation_id in looks.due(limit=BATCH)}
         now = time.monotonic()
         self.hinted = {one: at for one, at in self.hinted.items() if one in due and now - at < HINT_AGAIN_SECONDS}
         sent = 0
-        for one in due:
-            if one not in self.hinted and self._hint(one[0]):
+        for one, task in due.items():
+            if one not in self.hinted and self._hint(task, one[0]):
                 self.hinted[one] = now
                 sent += 1
         return sent
@@ -118,12 +121,12 @@ class Relay:
             row = cursor.fetchone()
         return POLL_SECONDS if row is None or row[0] is None else min(max(float(row[0]), 0.02), POLL_SECONDS)
 
-    def _hint(self, run_id: uuid.UUID) -> bool:
+    def _hint(self, task: Task, wanted: uuid.UUID) -> bool:
         """Tell the broker; False when it could not be told, which is only a delay."""
         if self.broker_down_since is not None and time.monotonic() - self.broker_down_since < 1:
             return False
         try:
-            advance.apply_async(args=[str(run_id)], retry=False)
+            task.apply_async(args=[str(wanted)], retry=False)
         except (OperationalError, OSError) as problem:
             if self.broker_down_since is None:
                 log.warning("the broker cannot be reached, runs wait in the database: %s", problem)

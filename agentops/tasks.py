@@ -1,4 +1,4 @@
-"""What the broker may ask of a worker: one thing, and asking for it twice, late or wrongly does no harm."""
+"""What the broker may ask of a worker: two things, and asking for them twice, late or wrongly does no harm."""
 
 import logging
 import uuid
@@ -9,6 +9,7 @@ from django.db import connection
 from agentops import engine
 from agentops.celery import app
 from agentops.patience import patiently
+from reconciliation.services import looks
 
 log = logging.getLogger(__name__)
 
@@ -16,11 +17,23 @@ log = logging.getLogger(__name__)
 @app.task(name="agentops.advance")
 def advance(run_id: str) -> int:
     """Advance a run if it is due. A forged or foreign id finds nothing to do."""
-    try:
-        wanted = uuid.UUID(run_id)
-    except (ValueError, AttributeError, TypeError):
-        log.warning("a message named no run: %.80r", run_id)
-        return 0
-    connection.close_if_unusable_or_obsolete()
+    wanted = _id(run_id, "run")
     # a worker that gave up at once would use up every hint there is while the database is away
-    return patiently(partial(engine.advance, run_id=wanted))
+    return 0 if wanted is None else patiently(partial(engine.advance, run_id=wanted))
+
+
+@app.task(name="agentops.look")
+def look(operation_id: str) -> int:
+    """Look up a settled operation if that is due; 1 when it was asked about. Sends nothing."""
+    wanted = _id(operation_id, "operation")
+    return 0 if wanted is None else int(looks.look(operation_id=wanted) is not None)
+
+
+def _id(text: str, what: str) -> uuid.UUID | None:
+    try:
+        wanted = uuid.UUID(text)
+    except (ValueError, AttributeError, TypeError):
+        log.warning("a message named no %s: %.80r", what, text)
+        return None
+    connection.close_if_unusable_or_obsolete()
+    return wanted

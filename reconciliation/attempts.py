@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from reconciliation.classification import Sent
-from reconciliation.models import Observation, Operation
+from reconciliation.classification import WITHOUT_EFFECT, Sent
+from reconciliation.models import Attempt, Observation, Operation
 from runs.money import MAX_MINOR
 
 _RECORDED = (Observation.Finding.FOUND, Observation.Finding.DIFFERENT, Observation.Finding.SEVERAL)
@@ -24,6 +24,12 @@ def sent_attempts(*, operation: Operation) -> list[Sent]:
         )
         for one in operation.attempts.select_related("sender").order_by("number")
     ]
+
+
+def may_have_acted(*, operation: Operation) -> list[Attempt]:
+    """The attempts that are not proved to have had no effect, with their senders; one that is out is among them."""
+    attempts = operation.attempts.exclude(result__in=WITHOUT_EFFECT)
+    return list(attempts.select_related("sender").order_by("number"))
 
 
 def seen_recorded(*, operation: Operation) -> bool:

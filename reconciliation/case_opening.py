@@ -1,4 +1,5 @@
 """Opening a case, once per operation and kind, and closing it when asking the other side has settled the matter.
+What comes to light while it is open is added to it: nothing that it says is ever replaced.
 
 Building blocks inside the caller's transaction: the run and the operation are locked.
 """
@@ -12,9 +13,12 @@ from runs.models import Principal, Run
 def open_case(*, run: Run, operation: Operation, kind: Case.Kind, why: str, actor: Principal) -> Case:
     found = Case.objects.select_for_update(of=("self",)).filter(operation=operation, kind=kind)
     if (already := found.exclude(state=CaseState.RESOLVED).first()) is not None:
-        if already.why != why:
-            already.why = why
+        if f"; {why}; " not in f"; {already.why}; ":
+            already.why = f"{already.why}; {why}"
             already.save(update_fields=["why"])
+            record.append(
+                run=run, kind="case.added", actor=actor, case=already.label, why=why, operation=str(operation.pk)
+            )  # fmt: skip
         return already
     case = Case.objects.create(operation=operation, kind=kind, why=why)
     record.append(

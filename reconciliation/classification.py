@@ -59,9 +59,14 @@ class Sent:
     can_wake: bool
 
 
+def calls_over(*, attempts: Sequence[Sent]) -> dt.datetime:
+    """When the last call has ended, whatever came of it."""
+    return max(one.send_before + one.call_limit for one in attempts)
+
+
 def conclusive_from(*, contract: Contract, attempts: Sequence[Sent]) -> dt.datetime:
     """The earliest moment at which a lookup that finds nothing proves anything."""
-    return max(one.send_before + one.call_limit + contract.settling for one in attempts)
+    return calls_over(attempts=attempts) + contract.settling
 
 
 def absence_is_conclusive(

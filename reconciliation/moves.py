@@ -41,7 +41,8 @@ def move(*, run: Run, operation: Operation, to: OperationState, actor: Principal
     edge()
     now = clock.now()
     if to in SETTLED:
-        fields = {"settled_at": now, "next_attempt_at": None, "next_probe_at": None, **fields}
+        look_at = operation.look_wanted_at  # told of something meanwhile: it is looked up, settled or not
+        fields = {"settled_at": now, "next_attempt_at": None, "next_probe_at": look_at, **fields}
     if to == S.UNKNOWN:
         fields.setdefault("unknown_since", operation.unknown_since or now)
     for name, value in fields.items():

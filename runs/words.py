@@ -67,7 +67,7 @@ STATES: dict[str, dict[str, Look]] = {
         "failed": FAILED,
         "accepted": replace(HELD, word="Accepted, not final"),
         "unknown": UNKNOWN,
-        "abandoned": replace(CANCELLED, word="Nothing sent"),
+        "abandoned": replace(CANCELLED, word="Given up"),
         "compensated": replace(COMPLETED, word="Reversed"),
     },
     "attempt": {

@@ -41,8 +41,8 @@ class DisputeOut(Schema):
 
 
 class OperationOut(Schema):
-    """`outcome` is succeeded, failed, abandoned (never sent), not_confirmed, running, or in_dispute: then `dispute`
-    says what stands against what. `amount_minor` is what was really recorded, once that is known, and
+    """`outcome` is succeeded, failed, abandoned (given up, nothing done), not_confirmed, running, or in_dispute: then
+    `dispute` says what stands against what. `amount_minor` is what was really recorded, once that is known, and
     `sent_amount_minor` what was sent. `other_reference` is a second record, to be reversed there. `settled_by` is
     answer or probe (the other side's own word), or person: an admin settled it by evidence."""
 

@@ -118,7 +118,7 @@ class Plain:
         action = Action(NOTE_CONTRACT.name, NOTE_CONTRACT.version, {"item": data["item"], "note": NOTE})
         return Draft(step="note", action=action, rests_on=("item",))
 
-    def objection(self, *, action: Action, facts: Facts) -> str:
+    def objection(self, *, action: Action, facts: Facts, identity: str) -> str:
         """Nothing speaks against it."""
         return ""
 

@@ -36,7 +36,7 @@ class Deadline:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
     """`waits` is empty while the run is at work; `done` are operations the other side has recorded, `unsure` those that
-    may have happened, `nothing` those proved not done or never sent, without those in `disputed`: settled operations of
+    may have happened, `nothing` those proved not done or given up, without those in `disputed`: settled operations of
     which the other side shows something else. `wait` is what its workflow waits for; `started_for` is the wait of the
     run that started this one."""
 

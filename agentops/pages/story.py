@@ -319,6 +319,13 @@ _TOLD: dict[str, Callable[[Data], Said]] = {
         inner=True,
     ),
     "case.opened": _case("opened", "violet"),
+    "case.added": lambda data: Said(
+        icon="life-buoy",
+        lead=f"More for case {case_label(data)}",
+        text=short(data.get("why", "")),
+        tone="violet",
+        inner=True,
+    ),
     "case.claimed": _case("claimed", "violet"),
     "case.released": _case("given back", ""),
     "case.proposed": _case("has a verdict that another admin has to confirm:", "amber"),

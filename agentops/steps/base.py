@@ -33,6 +33,7 @@ class Next(Enum):
     GO_ON = "go on"
     PARK = "park"  # the lease has been given back
     HELD = "held"  # given back too: a shared limit let nothing begin, and nothing is concluded from that
+    LOOK = "look"  # something was told about what was done before: it is looked up first
 
 
 @dataclass(slots=True)

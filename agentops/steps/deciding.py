@@ -7,6 +7,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from agentops.reasons import Reason
 from agentops.steps.base import MAX_REFUSED, Next, Step, committing, hand_over, wait
 from agentops.steps.gathering import propose
+from agentops.steps.looking import held_up
 from agentops.steps.waiting import begin_wait
 from agentops.workflows.base import Draft, HandOver, Judged, Refused, WaitFor
 from runs import clock, record, retry, transitions
@@ -67,6 +68,8 @@ def decide(step: Step) -> Next:
 
 
 def _take(step: Step, run: Any, judged: Judged, facts: Any, call: ModelCall) -> Next:
+    if not isinstance(judged, Refused | HandOver) and (stop := held_up(run, actor=step.actor)) is not None:
+        return stop
     if isinstance(judged, Draft):
         step.hand.proposal = propose(run, draft=judged, facts=facts, proposer=run.agent, model_call=call)
         transitions.move(run=run, to=RunState.AUTHORISING, actor=step.actor, refusals=[])

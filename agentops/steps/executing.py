@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections import Counter
 from dataclasses import asdict
 
 from django.conf import settings
@@ -10,6 +11,7 @@ from django.db import InterfaceError, OperationalError, connection
 from agentops.reasons import Reason
 from agentops.steps.base import Next, Step, committing, done_so_far, hand_over, out_of_date, park, wait
 from agentops.steps.gathering import go_on, read_facts
+from agentops.steps.looking import held_up
 from approvals.freezes import FROZEN
 from approvals.queries import binding_over
 from reconciliation import moves
@@ -85,8 +87,7 @@ def attempt(step: Step, proposal: Proposal, connector: Tool, *, resend: Resend) 
             read_at=min((one.retrieved_at for one in facts.values()), default=clock.now()),
             fresh_for=settings.FACT_FRESH,
             variables=step.workflow.variables(action=proposal.action(), facts=facts),
-            # our own unknown effect may be among the facts by now; the lookup by identity is what speaks about it
-            objection=step.workflow.objection(action=proposal.action(), facts=facts) if resend == Resend.NO else "",
+            objection=step.workflow.objection(action=proposal.action(), facts=facts, identity=proposal.identity),
             quiet=step.hand.quiet,
         ),
         sender=processes.current(),
@@ -164,6 +165,10 @@ def _held(step: Step, held: execute.Held) -> Next:
     asked about meanwhile."""
     if held.code == FROZEN and step.run.state == RunState.EXECUTING:
         return Next.GO_ON  # and parks at this boundary
+    if held.code == "look_first":
+        return Next.LOOK
+    if held.code == "sender_ended":
+        processes.anew()
     with committing(step.lease, "run.advanced") as run:
         until = held.until or clock.now() + settings.HELD_RETRY
         if run.state == RunState.EXECUTING:
@@ -181,7 +186,8 @@ def _held(step: Step, held: execute.Held) -> Next:
 
 
 def _void(step: Step, void: execute.Void, *, unknown: bool) -> Next:
-    """The decision no longer counts. While the outcome is unknown nothing else begins: the asking goes on."""
+    """The decision no longer counts. While the outcome is unknown nothing else begins: the asking goes on, until it is
+    settled or a person has its case."""
     with committing(step.lease, "run.advanced") as run:
         if unknown:
             return park(
@@ -192,7 +198,7 @@ def _void(step: Step, void: execute.Void, *, unknown: bool) -> Next:
         if void.code in VOID_READ_AGAIN:
             return out_of_date(run, why=void.detail, actor=step.actor)
         code = Reason.APPROVAL_EXPIRED if void.code == "expired" else Reason(void.code)
-        return hand_over(run, code=code, reason=f"{void.detail}; nothing was sent", actor=step.actor)
+        return hand_over(run, code=code, reason=f"{void.detail}; nothing was done", actor=step.actor)
 
 
 def _lose_track(step: Step, operation: Operation) -> Next:
@@ -225,14 +231,16 @@ def _after_success(step: Step, operation: Operation) -> Next:
         if operation.is_different:
             reason = f"{operation.external_reference} was recorded with other values than were sent"
             return hand_over(run, code=Reason.RECORDED_DIFFERENTLY, reason=reason, actor=step.actor)
+        if (stop := held_up(run, actor=step.actor)) is not None:
+            return stop
         return go_on(run, follow=follow, facts=facts, step=step)
 
 
 def _after_failure(step: Step, operation: Operation) -> Next:
-    """Proved not done, or never sent. What can be proposed afresh is; the rest is a person's."""
+    """Proved not done, or given up before. What can be proposed afresh is; the rest is a person's."""
     with committing(step.lease, "run.advanced") as run:
         if operation.state == S.ABANDONED or operation.failure_code in TRY_AGAIN_CODES:
-            return out_of_date(run, why=operation.failure or "it was never sent", actor=step.actor)
+            return out_of_date(run, why=operation.failure or "it was given up before it was done", actor=step.actor)
         if operation.failure_code == Reason.GAVE_UP:
             reason = f"given up after {operation.attempts_made} attempts: {operation.failure}"
             return hand_over(run, code=Reason.GAVE_UP, reason=reason, actor=step.actor)
@@ -246,6 +254,16 @@ def _after_failure(step: Step, operation: Operation) -> Next:
 def _give_up(step: Step, operation: Operation) -> Next:
     with committing(step.lease, "run.advanced") as run:
         locked = Operation.objects.select_for_update(of=("self",)).get(pk=operation.pk)
-        reason = f"{operation.system} could not be reached in {operation.attempts_made} attempts; nothing was done"
+        reason = f"{_in_vain(operation)}; nothing was done"
         moves.move(run=run, operation=locked, to=S.ABANDONED, actor=step.actor, why=reason)
         return hand_over(run, code=Reason.GAVE_UP, reason=reason, actor=step.actor)
+
+
+def _in_vain(operation: Operation) -> str:
+    """What became of attempts that are all proved without effect, told apart: turned away is not unreached."""
+    results = Counter(operation.attempts.values_list("result", flat=True))
+    made, turned_away = results.total(), results[Result.OVERLOADED]
+    if not turned_away:
+        return f"none of {made} attempts reached {operation.system}"
+    unreached = f", and {made - turned_away} did not reach it" if turned_away < made else ""
+    return f"{operation.system} turned {turned_away} of {made} attempts away, asking to wait{unreached}"

@@ -6,8 +6,9 @@ from django.conf import settings
 
 from agentops.reasons import Reason
 from agentops.steps.base import Next, Step, committing, done_so_far, hand_over, park, wait
+from agentops.steps.looking import held_up
 from agentops.steps.waiting import begin_wait
-from agentops.workflows.base import AskAgent, Draft, Follow, HandOver, WaitFor
+from agentops.workflows.base import AskAgent, Complete, Draft, Follow, HandOver, WaitFor
 from approvals import freezes
 from approvals.models import ApprovalRequest
 from reconciliation.services import gates
@@ -99,15 +100,20 @@ def gather(step: Step) -> Next:
     facts = read_facts(step, resume_to=RunState.GATHERING)
     if isinstance(facts, Next):
         return facts
-    follow = step.workflow.follow(data=step.run.input, facts=facts, done=done_so_far(step.run))
+    done = done_so_far(step.run)
+    follow = step.workflow.follow(data=step.run.input, facts=facts, done=done)
     with committing(step.lease, "run.gathered") as run:
         run.refusals = []
         keep_facts(step, run, facts)
+        # where nothing was done, what comes next tells nobody of it, and is looked at before it is sent
+        if (done or isinstance(follow, Complete)) and (stop := held_up(run, actor=step.actor)) is not None:
+            return stop
         return go_on(run, follow=follow, facts=facts, step=step)
 
 
 def go_on(run: Run, *, follow: Follow, facts: dict[str, Evidence], step: Step) -> Next:
-    """Take the locked run to what the workflow says comes next."""
+    """Take the locked run to what the workflow says comes next. The caller has looked (`held_up`) that what it has
+    done is not in doubt."""
     if isinstance(follow, AskAgent):
         transitions.move(run=run, to=RunState.DECIDING, actor=step.actor)
     elif isinstance(follow, Draft):

@@ -204,8 +204,11 @@ class Workflow(Protocol):
         """What comes next, given what is done so far (nothing, at first)."""
         ...
 
-    def objection(self, *, action: Action, facts: Facts) -> str:
-        """Why this action must not be sent on these fresh facts although it was allowed, as a sentence; else empty."""
+    def objection(self, *, action: Action, facts: Facts, identity: str) -> str:
+        """Why this action must not be sent on these fresh facts although it was allowed, as a sentence; else empty.
+
+        Asked before every call, also one that repeats a call whose outcome is not known: what carries the action's own
+        `identity` among the facts is no objection, for the lookup by identity is what speaks about it."""
         ...
 
     def variables(self, *, action: Action, facts: Facts) -> dict[str, Any]:

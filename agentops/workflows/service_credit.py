@@ -117,9 +117,9 @@ class ServiceCredit:
         known = "settled by an admin's evidence" if credit.by_evidence else "confirmed by billing"
         return Complete(f"Credit {credit.reference} of {amount} for {whom} {known}; ticket updated; reply drafted")
 
-    def objection(self, *, action: Action, facts: Facts) -> str:
+    def objection(self, *, action: Action, facts: Facts, identity: str) -> str:
         """Somebody may have given a credit for the incident meanwhile, by hand or through another ticket."""
-        return credit_objection(facts=facts) if action.tool == CREATE_CREDIT.name else ""
+        return credit_objection(facts=facts, identity=identity) if action.tool == CREATE_CREDIT.name else ""
 
     def variables(self, *, action: Action, facts: Facts) -> dict[str, Any]:
         """What is not known is left out, and a rule that needs it then denies."""

@@ -31,12 +31,13 @@ def judge_credit(*, choice: IssueCredit, ticket: str, facts: Facts) -> Draft | R
     return _wrong_figures(choice, facts, owed) or _no_room(facts, owed) or _draft(choice, ticket, facts, owed)
 
 
-def credit_objection(*, facts: Facts) -> str:
-    """What speaks against a credit on these facts, whatever was judged on earlier ones; empty when nothing does."""
+def credit_objection(*, facts: Facts, identity: str) -> str:
+    """What speaks against a credit on these facts, whatever was judged on earlier ones; empty when nothing does. A
+    credit with this `identity` is the one that is being made, and does not speak against itself."""
     if missing(facts):
         return "a document that the credit rests on can no longer be read"
     try:
-        refused = _not_eligible(facts) or _no_room(facts, workings(facts))
+        refused = _not_eligible(facts, but=identity) or _no_room(facts, workings(facts), but=identity)
     except SlaError as error:
         return str(error)
     return refused.reason if refused else ""
@@ -54,7 +55,13 @@ def _wrong_subject(choice: IssueCredit, facts: Facts) -> Refused | None:
     return None
 
 
-def _not_eligible(facts: Facts) -> Refused | None:
+def _given(facts: Facts) -> list[dict[str, str]]:
+    """The credits in force on the invoice."""
+    credits = facts["credits"].content["credits"] if "credits" in facts else []
+    return [item for item in credits if item["status"] != "void"]
+
+
+def _not_eligible(facts: Facts, but: str = "") -> Refused | None:
     account, incident, invoice = (facts[kind].content for kind in ("account", "incident", "invoice"))
     if account["standing"] != "good":
         why = f"The account's standing is {account['standing']!r}; only an account in good standing gets a credit."
@@ -67,8 +74,8 @@ def _not_eligible(facts: Facts) -> Refused | None:
     if invoice["status"] not in ("open", "paid"):
         why = f"Invoice {invoice['number']} is {invoice['status']} and cannot be credited."
         return Refused(code="invoice_not_creditable", reason=f"{why} Escalate.")
-    credits = facts["credits"].content["credits"] if "credits" in facts else []
-    given = [item["reference"] for item in credits if item["incident"] == incident["id"] and item["status"] != "void"]
+    others = [item for item in _given(facts) if not but or item["identity"] != but]
+    given = [item["reference"] for item in others if item["incident"] == incident["id"]]
     if given:
         why = f"Billing has a credit for incident {incident['id']} on this invoice already: {', '.join(given[:5])}."
         return Refused(code="already_credited", reason=f"{why} Escalate.")
@@ -91,9 +98,10 @@ def _wrong_figures(choice: IssueCredit, facts: Facts, owed: Workings) -> Refused
     return None
 
 
-def _no_room(facts: Facts, owed: Workings) -> Refused | None:
+def _no_room(facts: Facts, owed: Workings, but: str = "") -> Refused | None:
     invoice = facts["invoice"].content
-    if int(invoice["credited_minor"]) + owed.credit.minor > owed.total.minor:
+    own = sum(int(item["amount_minor"]) for item in _given(facts) if but and item["identity"] == but)
+    if max(0, int(invoice["credited_minor"]) - own) + owed.credit.minor > owed.total.minor:
         why = f"Credits on invoice {invoice['number']} leave less than {owed.credit.display()} of it. Escalate."
         return Refused(code="exceeds_creditable", reason=why)
     return None

@@ -10,7 +10,8 @@ from runs.ids import new_id
 
 class WorkerProcess(models.Model):
     """A process that may hold an open call: named so that its end can be proved by the machine it ran on
-    (kernel boot, pid namespace, pid and start ticks together never come back)."""
+    (kernel boot, pid namespace, pid and start ticks together never come back). One that was recorded as ended and is
+    there all the same registers anew, as another row."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     host = models.CharField(max_length=200)
@@ -21,7 +22,13 @@ class WorkerProcess(models.Model):
     ended_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        constraints = [models.UniqueConstraint(name="worker_process_once", fields=["boot", "pid", "start_ticks"])]
+        constraints = [
+            models.UniqueConstraint(
+                name="worker_process_once",
+                fields=["boot", "pid", "start_ticks"],
+                condition=Q(ended_at__isnull=True),
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.host} pid {self.pid}"

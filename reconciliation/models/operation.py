@@ -17,7 +17,7 @@ class OperationState(models.TextChoices):
     FAILED = "failed", "Failed"
     ACCEPTED = "accepted", "Accepted, not final"
     UNKNOWN = "unknown", "Not confirmed"
-    ABANDONED = "abandoned", "Never sent"
+    ABANDONED = "abandoned", "Given up"
     COMPENSATED = "compensated", "Reversed"
 
 
@@ -54,6 +54,9 @@ class Operation(models.Model):
     unknown_since = models.DateTimeField(null=True, blank=True)
     probes_made = models.PositiveIntegerField(default=0)
     next_probe_at = models.DateTimeField(null=True, blank=True)
+    look_wanted_at = models.DateTimeField(
+        null=True, blank=True, help_text="told of something: it is looked up by a question put after this"
+    )
     external_reference = models.CharField(max_length=200, null=True, blank=True)
     actual = models.JSONField(null=True, blank=True, help_text="what the other side has recorded")
     settled_by = models.CharField(max_length=20, blank=True, help_text="answer, probe, event or person")

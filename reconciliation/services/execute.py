@@ -17,13 +17,13 @@ from approvals.evaluation import Verdict, evaluate, satisfied
 from approvals.models import Allowance
 from approvals.models.request import RequestState
 from approvals.services import policies, requests
-from reconciliation import moves
+from reconciliation import late, moves
 from reconciliation.attempts import seen_recorded, sent_attempts
 from reconciliation.classification import Resend
 from reconciliation.classification import resend as resend_rule
 from reconciliation.models import Attempt, Operation, Reservation, WorkerProcess
 from reconciliation.models.operation import HOLDS_KEY, OperationState
-from reconciliation.services import gates, holds
+from reconciliation.services import gates, holds, processes
 from reconciliation.unaltered import altered
 from runs import clock, faultpoints, keeping, leases, record
 from runs.canonical import canonical_bytes
@@ -74,7 +74,7 @@ class Held:
 class Void:
     """The decision in hand no longer counts. `code`: cancelled, expired, out_of_date, rights_lost, rejected,
     not_approved, policy_changed, not_granted, contract_changed, altered, business_key_taken, over_limit,
-    no_decision."""
+    no_decision, in_dispute."""
 
     code: str
     detail: str
@@ -106,12 +106,15 @@ def open_attempt(
         authority = requests.lock_for_sending(run=run, proposal=proposal)
         if freeze := freezes.over(workflow=run.workflow, tool=proposal.tool, lock=True):
             return Held(code=freezes.FROZEN, detail=freeze.words)
-        found = Operation.objects.select_for_update(of=("self",)).filter(proposal=proposal).first()
+        ours = list(late.with_disputes(Operation.objects.filter(run=run)).select_for_update(of=("self",)))
+        found = next((one for one in ours if one.proposal_id == proposal.pk), None)
         if found is not None and found.attempts.filter(closed_at__isnull=True).exists():
             return Held(code="attempt_open", detail="an earlier attempt has not ended")
         if clock.now() - facts.read_at > facts.fresh_for:
             return Held(code="facts_old", detail="reading the facts took too long; they are read again")
-        good = _allowed(
+        if any(late.is_unasked(one) for one in ours):
+            return Held(code="look_first", detail="what was done before is looked up first")
+        good = _in_dispute(run, ours) or _allowed(
             run=run, proposal=proposal, contract=contract, facts=facts, authority=authority, operation=found
         )
         made: Operation | Void
@@ -125,6 +128,14 @@ def open_attempt(
             )  # fmt: skip
         _give_up(run=run, operation=found, authority=authority, void=made, actor=actor)
         return made
+
+
+def _in_dispute(run: Run, ours: list[Operation]) -> Void | None:
+    """Nothing follows on what the other side shows otherwise than we have it."""
+    disputed = late.disputed(ours)
+    if not disputed or run.cancel_requested_at is not None:
+        return None
+    return Void(code="in_dispute", detail=late.disputes_in_words(operations=disputed).rstrip("."))
 
 
 _PROBLEMS = {
@@ -259,6 +270,11 @@ def _open(
     if isinstance(gate, Held):
         return gate
     now = gate.now
+    if not processes.hold(process=sender):
+        if operation.state == OperationState.AUTHORISED:
+            holds.let_go(operation=operation)
+        gates.end_trials(names=sorted(gate.troubled))
+        return Held(code="sender_ended", detail="this process was recorded as ended, so it registers anew first")
     epoch = operation.epoch + (1 if resend == Resend.NEW_EPOCH else 0)
     moves.move(
         run=run,
@@ -323,6 +339,8 @@ def _may_resend(operation: Operation, contract: Contract, wanted: Resend) -> boo
     latest = operation.observations.order_by("-asked_at", "-at").first()
     if wanted == Resend.NO or latest is None or latest.source != "probe" or latest.finding != "absent":
         return False
+    if operation.look_wanted_at is not None and operation.look_wanted_at > latest.asked_at:
+        return False  # something was told of it since
     attempts = sent_attempts(operation=operation)
     return wanted == resend_rule(
         contract=contract,

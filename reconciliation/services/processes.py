@@ -15,13 +15,31 @@ from runs.services import principals
 def _registered(pid: int, database: str) -> WorkerProcess:
     name = this_process()
     return WorkerProcess.objects.get_or_create(
-        boot=name.boot, pid=name.pid, start_ticks=name.start_ticks, defaults={"host": name.host}
+        boot=name.boot, pid=name.pid, start_ticks=name.start_ticks, ended_at=None, defaults={"host": name.host}
     )[0]
 
 
 def current() -> WorkerProcess:
     """This process's row, made on first use (a forked child is another process)."""
     return _registered(os.getpid(), str(connection.settings_dict["NAME"]))
+
+
+def anew() -> WorkerProcess:
+    """Another row for this process: somebody said that it had ended, and it is here. What it sent as the old one counts
+    as sent by a process that is gone."""
+    _registered.cache_clear()
+    return current()
+
+
+def hold(*, process: WorkerProcess) -> bool:
+    """Hold the process's row FOR SHARE until the transaction ends, as the last of its locks: nobody records its end
+    meanwhile. False when that was done already: then it may open no attempt."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT ended_at IS NULL FROM reconciliation_workerprocess WHERE id = %s FOR SHARE", [process.pk]
+        )  # fmt: skip
+        row = cursor.fetchone()
+    return row is not None and row[0]
 
 
 def record_ended() -> list[WorkerProcess]:

@@ -9,10 +9,11 @@ from typing import Any
 
 from django.db import transaction
 
-from reconciliation import moves, their_names
-from reconciliation.attempts import seen_recorded, sent_attempts
+from reconciliation import late, moves, their_names
+from reconciliation.attempts import may_have_acted, seen_recorded, sent_attempts, standing_references
 from reconciliation.case_opening import open_case, resolve_by_probe
 from reconciliation.classification import (
+    WITHOUT_EFFECT,
     Outcome,
     Result,
     Sent,
@@ -80,7 +81,9 @@ def record_answer(
         if operation.state in IN_FLIGHT:
             _apply(run=run, operation=operation, attempt=attempt, answer=answer, contract=contract, actor=actor)
         elif answer.record is not None:
-            _late(run=run, operation=operation, found=answer.record, what="a late answer", actor=actor)
+            late.judge(run=run, operation=operation, found=answer.record, what="a late answer", actor=actor)
+        elif answer.result not in WITHOUT_EFFECT:
+            late.want_look_after_calls(operation=operation)
         transitions.wake(run=run, mark=False)
         gates.heard(
             name=contract.name, result=answer.result, detail=answer.detail, raw={} if answer.record else answer.raw,
@@ -88,17 +91,6 @@ def record_answer(
         )  # fmt: skip
         faultpoints.reach("attempt.recorded.before")
         return operation
-
-
-def _late(*, run: Run, operation: Operation, found: Record, what: str, actor: Principal) -> None:
-    """Something about an operation that is settled otherwise: a person has to see it."""
-    if found.void or found.reference in (operation.external_reference, operation.other_reference):
-        return
-    state = operation.get_state_display().lower()
-    if operation.external_reference:
-        state += f" as {operation.external_reference}"
-    why = f"{what} names {found.reference}, but the operation is {state}"
-    open_case(run=run, operation=operation, kind=Case.Kind.DIFFERENT, why=why, actor=actor)
 
 
 def _close(*, run: Run, attempt: Attempt, answer: Answer, actor: Principal) -> None:
@@ -221,8 +213,9 @@ def record_lookup(
 ) -> Observation:
     """Store what a lookup found (`lookup` None and `problem` in words: it could not be asked) and settle if it can be.
 
-    Found once as sent: succeeded. Found otherwise, or twice: a case. Absent: proof only when the absence rule says so
-    (the caller then sends again or fails it). Unreachable is not absent. Past the contract's probes a case is opened.
+    Found once as sent: succeeded, unless another call of ours may make one more. Found otherwise, or twice: a case.
+    Absent: proof only when the absence rule says so (the caller then sends again or fails it). Unreachable is not
+    absent. Past the contract's probes a case is opened. What is shown against a settled operation is a case too.
     """
     with transaction.atomic(durable=True):
         run, operation = moves.lock(operation_id=operation_id)
@@ -253,7 +246,8 @@ def record_lookup(
             _after_probe(run, operation, observation, lookup, contract, attempts, actor)
         else:
             for one in lookup.records if lookup else ():
-                _late(run=run, operation=operation, found=one, what="a lookup", actor=actor)
+                late.judge(run=run, operation=operation, found=one, what="a lookup", actor=actor)
+        late.looked(run=run, operation=operation, by=observation, contract=contract, actor=actor)
         transitions.wake(run=run, mark=False)
         faultpoints.reach("probe.recorded.before")
         return observation
@@ -311,27 +305,44 @@ def _after_probe(
 ) -> None:
     """Settle by the finding or schedule the next question."""
     operation.probes_made += 1
+    over = conclusive_from(contract=contract, attempts=attempts)
     if lookup is not None and observation.finding == F.FOUND:
-        if succeed(
-            run=run, operation=operation, found=lookup.records[0], by="probe", why=observation.summary, actor=actor
-        ):
+        if _found(run, operation, observation, lookup.records[0], over, actor):
             operation.save(update_fields=["probes_made"])
             return
     elif lookup is not None and observation.finding == F.DIFFERENT:
         _disagree(run=run, operation=operation, found=lookup.records[0], actor=actor)
     elif observation.finding == F.SEVERAL:
         open_case(run=run, operation=operation, kind=Case.Kind.DUPLICATE, why=observation.summary, actor=actor)
-    elif operation.probes_made >= contract.max_probes:
+    if operation.probes_made >= contract.max_probes and not operation.cases.exclude(state="resolved").exists():
         why = f"asked {operation.probes_made} times; last answer: {observation.summary}"
         open_case(run=run, operation=operation, kind=Case.Kind.NOT_CONFIRMED, why=why, actor=actor)
     now = clock.now()
     due = now + retry.backoff(attempt=operation.probes_made, base=1, cap=900)
-    if observation.finding == F.ABSENT and not observation.conclusive:
-        proof = conclusive_from(contract=contract, attempts=attempts) + dt.timedelta(milliseconds=200)
+    if observation.finding == F.FOUND or (observation.finding == F.ABSENT and not observation.conclusive):
+        proof = over + late.MOMENT
         due = proof if proof > now else due  # the next question is worth asking once its answer can be proof
     wanted = operation.next_probe_at  # set while this question was under way: somebody wants a fresh answer
     operation.next_probe_at = min(due, wanted) if wanted is not None and wanted > observation.asked_at else due
     operation.save(update_fields=["probes_made", "next_probe_at"])
+
+
+def _found(
+    run: Run, operation: Operation, observation: Observation, found: Record, over: dt.datetime, actor: Principal
+) -> bool:
+    """Settle by the one record that is shown, unless that may not be all there is: another one was shown before, or of
+    several calls, each of which may make one, not all were over (`over`) and shown when the question was put."""
+    shown = standing_references(observations=operation.observations.order_by("at"))
+    if others := [one for one in shown if one != found.reference]:
+        why = f"{observation.summary}; shown before: {', '.join(others)}"
+        open_case(run=run, operation=operation, kind=Case.Kind.DUPLICATE, why=why, actor=actor)
+        return False
+    acted = may_have_acted(operation=operation)
+    if len(acted) > 1 and (observation.asked_at <= over or any(one.may_wake for one in acted)):
+        return False
+    return succeed(
+        run=run, operation=operation, found=found, by="probe", why=observation.summary, actor=actor
+    )  # fmt: skip
 
 
 def fail_as_absent(*, operation_id: uuid.UUID, contract: Contract, code: str, actor: Principal) -> bool:

@@ -12,6 +12,7 @@ from django.db import connection
 from reconciliation import processes as kernel
 from reconciliation.models import Attempt, WorkerProcess
 from reconciliation.services import cases, processes
+from runs import clock, faultpoints
 from runs.models import Event, Run
 from tests.desk.conftest import Desk
 from tests.engine.conftest import World
@@ -85,6 +86,38 @@ def test_a_process_of_this_machine_that_runs_cannot_be_said_to_be_gone(world: Wo
     assert not kernel.is_running(kernel.ProcessName(process.host, OLD, os.getpid(), process.start_ticks))
     told = cases.sender_gone(case_number=case.pk, principal=desk.tomas, process_id=process.pk, evidence="sure")
     assert told.code == "not_waited_for", "it has reported"
+
+
+def test_a_process_recorded_as_ended_registers_anew_before_it_opens_an_attempt(world: World) -> None:
+    """A person said that it is gone, for its machine slept; it wakes and takes the next run. Its silence as the old
+    one counts as proof, so nothing may be sent under that name."""
+    old = processes.current()
+    run = world.approved()
+    WorkerProcess.objects.filter(pk=old.pk).update(ended_at=clock.now())  # as `cases.sender_gone` writes it
+    run = world.work(run)
+    assert (run.state, len(world.credits())) == ("completed", 1)
+    assert not Attempt.objects.filter(sender=old).exists()
+    new = processes.current()
+    assert set(Attempt.objects.values_list("sender", flat=True)) == {new.pk}
+    assert (old.boot, old.pid, old.start_ticks) == (new.boot, new.pid, new.start_ticks) and new.ended_at is None
+    assert processes.record_ended() == [], "it is here"
+
+
+def test_the_end_of_a_process_waits_for_the_attempt_that_it_opens(
+    world: World, monkeypatch: pytest.MonkeyPatch, owner: psycopg.Connection
+) -> None:
+    run, seen = world.approved(), []
+    original = faultpoints.reach
+
+    def reach(name: str) -> None:
+        original(name)
+        if name == "attempt.opened.before":
+            taken = "SELECT id FROM reconciliation_workerprocess WHERE id = %s FOR NO KEY UPDATE SKIP LOCKED"
+            seen.append(owner.execute(taken, [processes.current().pk]).fetchone())
+
+    monkeypatch.setattr(faultpoints, "reach", reach)
+    world.work(run, until=lambda one: world.credit(one).state == "succeeded")
+    assert seen and set(seen) == {None}
 
 
 def test_at_its_next_start_a_machine_ends_what_ran_before(world: World, desk: Desk, owner: psycopg.Connection) -> None:

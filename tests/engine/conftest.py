@@ -203,8 +203,13 @@ class World:
     def unknown(self, mode: str = "execute_and_timeout") -> Run:
         """A run whose credit's outcome is not known, the other side not asked yet."""
         self.fault(mode)
+        usual = retry.backoff
+
+        def first_question_later(**how: Any) -> dt.timedelta:
+            return dt.timedelta(hours=1) if how.get("base") == 0.5 else usual(**how)
+
         with pytest.MonkeyPatch.context() as patch:  # on a slow machine the first question is due within the same claim
-            patch.setattr(retry, "backoff", lambda **_: dt.timedelta(hours=1))
+            patch.setattr(retry, "backoff", first_question_later)
             run = self.work(self.approved(), until=lambda one: self.credit(one).state in ("unknown", "succeeded"))
         assert self.credit(run).state == "unknown" and self.used() == [(mode, 1)]
         Operation.objects.filter(run=run).update(next_probe_at=clock.ClockTimestamp())

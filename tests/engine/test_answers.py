@@ -1,5 +1,6 @@
 """Whatever billing does with a call, its ledger holds one credit in the end and the record says how that was known."""
 
+import datetime as dt
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ from reconciliation.services import cases
 from runs import record
 from runs.models import Run
 from runs.services import principals
+from runs.tools.base import NotSent
 from runs.tools.billing.live import CreateCredit
 from tests.engine.conftest import CREATE, World
 
@@ -122,14 +124,41 @@ def test_nothing_but_server_errors_without_effect_end_at_a_person_with_proof(
 
 
 def test_overloaded_for_ever_is_given_up_and_nothing_stays_reserved(world: World, monkeypatch: Any) -> None:
-    monkeypatch.setattr("reconciliation.services.settle.retry.backoff", lambda **_: __import__("datetime").timedelta(0))
+    monkeypatch.setattr("reconciliation.services.settle.retry.backoff", lambda **_: dt.timedelta(0))
     world.fault("overloaded", times=None, retry_after="none")
     run = world.work(world.start(TICKET))
     operation = world.credit(run)
     assert (run.state, run.person_code, operation.state) == ("needs_person", "gave_up", "abandoned")
     assert world.used() == [("overloaded", 6)] and world.credits() == []
+    assert run.person_reason == "billing turned 6 of 6 attempts away, asking to wait; nothing was done"
+    assert operation.get_state_display() == "Given up", "it was sent, six times"
     assert [one.state for one in operation.reservations.all()] == ["released"]
     assert not Case.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("turned_away", "told"),
+    [
+        (0, "none of 6 attempts reached billing; nothing was done"),
+        (2, "billing turned 2 of 6 attempts away, asking to wait, and 4 did not reach it; nothing was done"),
+    ],
+)
+def test_what_was_turned_away_and_what_never_arrived_are_told_apart(
+    world: World, settings: Any, monkeypatch: pytest.MonkeyPatch, turned_away: int, told: str
+) -> None:
+    monkeypatch.setattr("reconciliation.services.settle.retry.backoff", lambda **_: dt.timedelta(0))
+    world.fault("overloaded", times=None, retry_after="none")
+    run = world.approved()
+    sent = CreateCredit.send
+
+    def send(self: Any, **given: Any) -> Any:
+        if len(world.sandbox.requests(operation=CREATE, identity=given["identity"])) >= turned_away:
+            raise NotSent("no connection")
+        return sent(self, **given)
+
+    monkeypatch.setattr(CreateCredit, "send", send)
+    run = world.work(run)
+    assert (run.state, run.person_code, run.person_reason) == ("needs_person", "gave_up", told)
 
 
 def test_a_stored_server_error_is_got_over_by_proof_and_a_new_key(world: World) -> None:

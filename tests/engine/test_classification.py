@@ -9,7 +9,6 @@ import pytest
 
 from agentops.steps import executing
 from reconciliation.classification import (
-    RETENTION_MARGIN,
     Outcome,
     Resend,
     Result,
@@ -35,7 +34,7 @@ ONE = Sent(
     can_wake=False,
 )
 BOUND = AT + dt.timedelta(seconds=5 + 10 + 20)
-KEPT_UNTIL = AT + CONTRACT.retention - RETENTION_MARGIN
+KEPT_UNTIL = AT + CONTRACT.retention - dt.timedelta(minutes=10)
 
 
 @pytest.mark.parametrize(

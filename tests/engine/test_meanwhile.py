@@ -11,10 +11,12 @@ from agentops import engine, events
 from agentops.demo.world import STORIES, sandbox_world
 from agentops.workflows.registry import workflow
 from reconciliation.models import Case, Operation
-from reconciliation.services import cases
+from reconciliation.services import cases, looks
 from runs import clock, transitions
 from runs.models import Run
 from runs.services import external_events, operate, principals
+from runs.tools.billing.client import client
+from runs.tools.registry import connection
 from tests.engine.conftest import World
 
 
@@ -82,14 +84,38 @@ def test_a_question_wanted_during_a_question_is_asked_soon(world: World, setting
     assert Operation.objects.get(pk=operation.pk).next_probe_at == wanted
 
 
-def test_a_void_after_success_opens_a_case(world: World) -> None:
+def test_a_void_after_success_is_looked_up_and_opens_a_case(world: World) -> None:
     run = world.work(world.start("CS-8815"))
     operation = world.credit(run)
     note = {"status": "void", "metadata": {"operation_identity": operation.identity}}
     body = {"data": {"object": note}}
     external_events.receive(source="billing", event_id="evt_v", kind="credit_note.voided", payload=body)
     events.process_events(limit=10)
+    assert looks.look(operation_id=operation.pk) is not None
+    assert not Case.objects.exists(), "billing itself does not say so"
+    with client(connection("billing")) as billing:
+        billing.v1.credit_notes.void_credit_note(world.credits()[0]["objects"]["credit_note"])
+    external_events.receive(source="billing", event_id="evt_w", kind="credit_note.voided", payload=body)
     events.process_events(limit=10)
+    events.process_events(limit=10)
+    assert looks.look(operation_id=operation.pk) is not None
     case = Case.objects.get(operation=operation)
     assert "voided after it had been confirmed" in case.why
     assert Operation.objects.get(pk=operation.pk).state == "succeeded"
+
+
+def test_a_credit_given_by_hand_meanwhile_is_seen_before_sending_again(world: World) -> None:
+    """Nothing was made by the first call. On a paid invoice nothing that the approval is bound to changes."""
+    story = next(one for one in STORIES if one.ticket == "CS-8812")
+    world.sandbox.pay(world.named(story.invoice))
+    run = world.unknown("timeout_without_effect")
+    assert world.credits() == []
+    effect = world.request(run).proposal.effect
+    with client(connection("billing")) as billing:
+        asked = {"invoice": effect["invoice_id"], "amount": 120_000, "credit_amount": 120_000}
+        billing.v1.credit_notes.create({**asked, "metadata": {"incident": effect["incident"]}})
+    run = world.work(run)
+    assert world.credits() == [], "the customer has one credit for the incident, and ours is not it"
+    first = Operation.objects.get(run=run)
+    assert (first.state, first.failure_code, first.attempts_made) == ("failed", "absent", 1), "settled by asking"
+    assert run.state == "needs_person"

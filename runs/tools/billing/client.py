@@ -69,6 +69,11 @@ def reading(what: str = "") -> Iterator[None]:
         raise Unreachable(f"Billing gave an answer that nobody can read ({type(error).__name__}).") from error
 
 
+def reference_of(*, note: Doc) -> str:
+    """What a credit note is called in our records: the number people know it by, its id where it has none."""
+    return str(note["number"] or note["id"])
+
+
 def pages(fetch: Callable[[Any], Any], params: Doc) -> tuple[list[Doc], int]:
     """Everything a list call gives, newest first, and on how many pages. Raises ValueError on an unreadable page."""
     found: list[Doc] = []

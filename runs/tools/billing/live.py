@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import stripe
 
 from runs.tools.base import Ambiguous, Contract, Lookup, Record
-from runs.tools.billing.client import Doc, client, failure, pages, plain, reading
+from runs.tools.billing.client import Doc, client, failure, pages, plain, reading, reference_of
 from runs.tools.billing.contract import CREATE_CREDIT
 from runs.tools.billing.invoices import chain_of, moment
 from runs.tools.http import Connection
@@ -44,7 +44,7 @@ def to_record(*, note: Doc, effect: dict[str, str], identity: str, invoice_ids: 
     if note["invoice"] not in invoice_ids:
         found["invoice"] = (effect["invoice_id"], str(note["invoice"]))
     return Record(
-        reference=str(note["number"] or note["id"]),
+        reference=reference_of(note=note),
         also=(str(note["id"]),),
         identity=str(noted.get("operation_identity", "")),
         at=moment(note["created"]),

@@ -5,7 +5,7 @@ from typing import Any
 
 from runs.money import Money
 from runs.tools.base import NoSuchThing, Reading
-from runs.tools.billing.client import Doc, client, pages, reading
+from runs.tools.billing.client import Doc, client, pages, reading, reference_of
 from runs.tools.billing.invoices import Chain, all_lines, chains, content_digest, moment
 from runs.tools.http import Connection
 
@@ -133,7 +133,7 @@ def read_credits(*, connection: Connection, invoice: Reading) -> Reading:
 def _credit(note: Doc) -> dict[str, str]:
     noted = note["metadata"]
     return {
-        "reference": str(note["number"] or note["id"]),
+        "reference": reference_of(note=note),
         "amount_minor": str(int(note["amount"])),
         "currency": str(note["currency"]).upper(),
         "status": str(note["status"]),

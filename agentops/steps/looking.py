@@ -1,0 +1,44 @@
+"""Before a run goes on: what was told about its settled operations is looked up, and a dispute is a person's."""
+
+from agentops.reasons import Reason
+from agentops.steps.base import Next, Step, committing, hand_over, park, wait
+from reconciliation import late
+from reconciliation.models import Operation
+from reconciliation.models.operation import SETTLED
+from reconciliation.services import looks
+from runs import clock
+from runs.models import Principal, Run
+from runs.models.run import RunState
+
+
+def held_up(run: Run, *, actor: Principal) -> Next | None:
+    """Why the locked run may not go on to tell of what it did: it has to be looked up first, or it is in dispute and a
+    person has the run. None when nothing speaks against it."""
+    settled = list(late.with_disputes(Operation.objects.filter(run=run, state__in=SETTLED)))
+    if any(late.is_unasked(one) for one in settled):
+        return Next.LOOK
+    disputed = late.disputed(settled)
+    if not disputed:
+        return None
+    reason = late.disputes_in_words(operations=disputed)
+    return hand_over(run, code=Reason.IN_DISPUTE, reason=reason, actor=actor)
+
+
+def look(step: Step) -> Next:
+    """Look up what is due; while the other side cannot be asked the run waits for it."""
+    for operation in _unasked(step.run):
+        looks.look(operation_id=operation.pk)
+    with committing(step.lease, "run.advanced") as run:
+        left = _unasked(run)
+        if not left:
+            return Next.GO_ON
+        until = min(one.next_probe_at or clock.now() for one in left)
+        waits_for = f"{left[0].system} to say what became of {left[0].external_reference or left[0].identity}"
+        if run.state in (RunState.GATHERING, RunState.DECIDING, RunState.EXECUTING):
+            return wait(run, resume_to=RunState(run.state), until=until, waits_for=waits_for, actor=step.actor)
+        return park(run, until=until, waits_for=waits_for)
+
+
+def _unasked(run: Run) -> list[Operation]:
+    settled = Operation.objects.filter(run=run, state__in=SETTLED, look_wanted_at__isnull=False)
+    return [one for one in settled if late.is_unasked(one)]
