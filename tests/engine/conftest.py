@@ -23,7 +23,7 @@ from approvals.models import ApprovalRequest
 from approvals.services import votes
 from reconciliation import classification
 from reconciliation.models import Operation
-from reconciliation.services import processes
+from reconciliation.services import gates, processes
 from runs import clock, retry
 from runs.models import Principal, Run
 from runs.services import principals
@@ -84,8 +84,11 @@ def world(
 
 @pytest.fixture
 def model(db: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The product's clock is the model's, and its settling step opens attempts through the history at hand."""
+    """The product's clock is the model's, and its settling step opens attempts through the history at hand. What is
+    shared with other runs keeps the database's time, so nothing is asked of it here."""
     monkeypatch.setattr(clock, "now", TIME.now)
+    monkeypatch.setattr(gates, "may_send", lambda **_: gates.Go(now=TIME.now()))
+    monkeypatch.setattr(gates, "heard", lambda **_: None)
 
     def attempt(step: Step, proposal: Any, connector: Any, *, resend: classification.Resend) -> Next:
         connector._open(resend)
