@@ -12,10 +12,17 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import psycopg
 import pytest
 
 from agentops.local.postgres import EmbeddedPostgres
+
+# a slow machine fails no test: how long an example takes says nothing about the product
+hypothesis.settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("any machine")
 
 REPO = Path(__file__).resolve().parent.parent
 TEMPLATE = "agentops_template"

@@ -58,7 +58,8 @@ actions = st.fixed_dictionaries(
         "account": st.sampled_from(TEXTS),
         "reason": st.sampled_from(TEXTS),
         "currency": st.sampled_from(["USD", "EUR", "GBP"]),
-        "amount_minor": st.sampled_from([*NUMBERS, 4, 6, 7, 9, 10_000]),
+        # nothing costs nothing: an action of no amount is refused before any policy is asked
+        "amount_minor": st.sampled_from([*(one for one in NUMBERS if one > 0), 4, 6, 7, 9, 10_000]),
         "incident_final": st.booleans(),
     }
 )
@@ -77,7 +78,7 @@ def ways_of(source: str) -> list[reach.Alternative] | None:
         return None
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(source=conditions.filter(usable), given_actions=many_actions)
 def test_what_is_said_never_to_match_never_matches(source: str, given_actions: list[dict[str, Any]]) -> None:
     ways = ways_of(source)
