@@ -5,7 +5,7 @@ SHELL := /bin/sh
 MAKEFLAGS += --no-print-directory
 export PYTHON ?=
 .DEFAULT_GOAL := help
-.PHONY: help run demo chaos test test-fast check lock clean venv venv-dev
+.PHONY: help run demo chaos bench test test-fast check lock clean venv venv-dev
 
 PY := .venv/bin/python
 # A file's tests stay together; each of the two processes has servers of its own.
@@ -30,6 +30,9 @@ test: venv-dev ## run every test
 
 test-fast: venv-dev ## run the tests that need neither browser nor whole stack
 	@exec $(PY) -m pytest $(SIDE_BY_SIDE) -m "not browser and not stack"
+
+bench: venv ## measure runs through real workers beside raw commits; BENCH_RUNS, BENCH_ROUNDS, BENCH_PARKED
+	@exec $(PY) -m agentops.bench
 
 check: venv-dev ## style, types, layers, sizes, migrations, locks
 	$(PY) -m ruff check .

@@ -17,6 +17,8 @@ from reconciliation.services import processes
 from runs.models import Principal, Run
 
 PROCESSES = ("web", "worker", "relay")
+CPU = ("worker", "relay", "postgres")
+TICKS = os.sysconf("SC_CLK_TCK")
 LATENCIES = 40
 
 
@@ -30,12 +32,13 @@ def measure_all(*, stack: Stack, rounds: int, count: int, parked: list[int]) -> 
     writes, item = _taken_down(stack, manager)
     statements = sum(len(one) for one in writes.transactions)
     say(f"\nOne plain run writes {statements} statements in {len(writes.transactions)} commits.")
-    through, floor = _throughput(stack, manager, writes, item, rounds, count)
+    through, floor, cpu = _throughput(stack, manager, writes, item, rounds, count)
     rows = [
         ("runs/s through the workers", f"{through:.1f}"),
         ("runs/s, raw commits of the same writes", f"{floor:.1f}"),
     ]
     rows += [("ratio", f"{through / floor:.2f}"), ("durable steps/s (commits of the engine)", f"{through * 10:.0f}")]
+    rows.append(("processor time a run, ms", ", ".join(f"{name} {spent:.1f}" for name, spent in cpu.items())))
     rows.append(("worker start to first step, s", f"{_cold(stack, manager):.2f}"))
     rows += _with_parked(stack, manager, parked)
     width = max(len(name) for name, _ in rows)
@@ -67,19 +70,38 @@ def _taken_down(stack: Stack, manager: User) -> tuple[raw.Writes, str]:
 
 def _throughput(
     stack: Stack, manager: User, writes: raw.Writes, item: str, rounds: int, count: int
-) -> tuple[float, float]:
-    """Medians over the rounds of runs a second: through the workers, and of raw commits in the same minutes."""
+) -> tuple[float, float, dict[str, float]]:
+    """Medians over the rounds of runs a second: through the workers, and of raw commits in the same minutes. And what a
+    run through the workers cost each program, in milliseconds of processor time."""
     keep: set[uuid.UUID] = set()
     for model in (Principal, Policy, PolicyVersion, WorkerProcess):
         keep |= set(model._default_manager.values_list("pk", flat=True))
     ours, floors = [], []
+    spent = dict.fromkeys(CPU, 0.0)
     for number in range(1, rounds + 1):
         floor = raw.replay_per_second(writes=writes, item=item, keep=keep, url=stack.env["DATABASE_URL"], count=count)
+        before = {name: _cpu(stack, name) for name in CPU}
         through = measure.runs_per_second(count=count, manager=manager)
+        spent = {name: spent[name] + _cpu(stack, name) - before[name] for name in CPU}
         say(f"  round {number}: {through:.1f} runs/s, raw {floor:.1f}, load {os.getloadavg()[0]:.1f}")
         ours.append(through)
         floors.append(floor)
-    return statistics.median(ours), statistics.median(floors)
+    each = {name: 1000 * seconds / (rounds * count) for name, seconds in spent.items()}
+    return statistics.median(ours), statistics.median(floors), each
+
+
+def _cpu(stack: Stack, name: str) -> float:
+    """Seconds of processor time that a program has used so far, its children's with it; see proc(5), stat."""
+    leaders = stack.pids(name)
+    total = 0
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            pid, rest = int(path.parent.name), path.read_text().rpartition(")")[2].split()
+        except OSError:  # it ended just now
+            continue
+        if pid in leaders or int(rest[1]) in leaders:
+            total += int(rest[11]) + int(rest[12])
+    return total / TICKS
 
 
 def _cold(stack: Stack, manager: User) -> float:
