@@ -142,7 +142,7 @@ def _limits() -> Found:
 
 
 def _mail() -> Found:
-    address = parseaddr(settings.MAIL_FROM)[1]
+    address = parseaddr(settings.MAIL_FROM)[1] if settings.MAIL_FROM.isprintable() else ""
     try:
         validate_email(address)
     except ValidationError:
