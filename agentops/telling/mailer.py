@@ -6,6 +6,7 @@ import smtplib
 
 from django.conf import settings
 from django.core.mail import EmailMultiAlternatives, get_connection
+from django.db import DatabaseError, InterfaceError
 
 from agentops.telling import letters
 from approvals.models import Notice
@@ -37,6 +38,11 @@ def send_next() -> int:
     except (smtplib.SMTPException, OSError) as problem:
         log.warning("mail %s was not sent, it is tried again: %s", wanted[0].pk, problem)
         outgoing.retry_notices(notices=wanted, problem=f"{type(problem).__name__}: {problem}")
+    except (DatabaseError, InterfaceError):
+        raise
+    except Exception as problem:  # one that nobody foresaw must not be tried for ever, nor hold up the others
+        log.exception("mail %s could not be composed", wanted[0].pk)
+        outgoing.retry_notices(notices=wanted, problem=f"{type(problem).__name__}: {problem}")
     else:
         outgoing.end_notices(notices=wanted, result=Notice.Result.SENT)
     return len(taken)
@@ -44,7 +50,9 @@ def send_next() -> int:
 
 def _ended_unsent(notice: Notice) -> bool:
     """Whether it turned out that this need not be sent any more; then that is written down."""
-    if not notice.recipient.email.strip() or not notice.recipient.is_active:
+    if not notice.recipient.is_active:
+        outgoing.end_notices(notices=[notice], result=Notice.Result.NOT_NEEDED, problem="inactive")
+    elif not notice.recipient.email.strip():
         outgoing.end_notices(notices=[notice], result=Notice.Result.NO_ADDRESS)
     elif of(user=notice.recipient).mail == "none":
         outgoing.end_notices(notices=[notice], result=Notice.Result.NOT_WANTED)

@@ -20,6 +20,7 @@ from runs.services import recurring
 log = logging.getLogger(__name__)
 POLL_SECONDS = 1.0
 NOTED_SECONDS = 5
+FAILED_SECONDS = 10.0
 BATCH = 100
 
 
@@ -58,7 +59,7 @@ def _loop(job: Job, stop: threading.Event) -> None:
             connection.close()
             done = 0
         if done <= 0:
-            stop.wait(POLL_SECONDS)
+            stop.wait(POLL_SECONDS if done == 0 else FAILED_SECONDS)
     connection.close()
 
 

@@ -10,7 +10,7 @@ import datetime as dt
 from collections.abc import Sequence
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 from approvals import freezes, objections
 from approvals.models import Delivery, Endpoint, Notice
@@ -98,12 +98,14 @@ def retry_notices(*, notices: Sequence[Notice], problem: str) -> None:
 
 
 def take_delivery() -> Delivery | None:
-    """The next delivery whose endpoint may be called now. One durable transaction."""
+    """The next delivery whose endpoint may be called now, which is once at a time. One durable transaction."""
     with transaction.atomic(durable=True):
         now = clock.now()
-        free = Delivery.objects.select_for_update(skip_locked=True, of=("self",)).select_related("endpoint", "event")
+        free = Delivery.objects.select_for_update(skip_locked=True, of=("self", "endpoint"), no_key=True)
+        free = free.select_related("endpoint", "event")
         open_now = Q(endpoint__not_before=None) | Q(endpoint__not_before__lte=now)
-        delivery = free.filter(_due(now), open_now).order_by("due_at", "id").first()
+        being_called = Delivery.objects.filter(endpoint=OuterRef("endpoint"), ended_at=None, lease_until__gt=now)
+        delivery = free.filter(_due(now), open_now, ~Exists(being_called)).order_by("due_at", "id").first()
         if delivery is None:
             return None
         delivery.tries += 1

@@ -6,9 +6,10 @@ at all; several messengers share the work by skipping what another holds. Nothin
 
 import datetime as dt
 import hashlib
+import logging
 from typing import Any
 
-from django.db import transaction
+from django.db import DatabaseError, InterfaceError, transaction
 
 from approvals import announced, objections, rights
 from approvals.models import Announcement, ApprovalRequest, Delivery, Endpoint, Notice, Preference
@@ -16,6 +17,7 @@ from approvals.services.preferences import digest_at, of
 from runs import clock
 from runs.models import Event, Principal
 
+log = logging.getLogger(__name__)
 ASKED = "request.opened"
 # what the person who started the run hears; an approval that is carried out shows on the run
 OUTCOMES = frozenset(f"request.{end}" for end in ("approved", "rejected", "expired", "withdrawn", "stale", "revoked"))
@@ -25,18 +27,34 @@ SPREAD_OVER = dt.timedelta(seconds=60)  # however many are asked, the last mail 
 BETWEEN = dt.timedelta(seconds=1)
 
 
+class NotSpread(Exception):
+    """Some announcements could not be worked off, and wait; all the others were."""
+
+
 def spread(*, limit: int) -> int:
-    """Work announcements off, oldest first; returns how many. Safe to run anywhere, any number at once."""
-    done = 0
-    while done < limit and _spread_next():
-        done += 1
+    """Work announcements off, oldest first; returns how many. Safe to run anywhere, any number at once.
+
+    Raises NotSpread, after the rest, for those that failed in a way that nobody foresaw.
+    """
+    done, failed = 0, []
+    for pk in list(Announcement.objects.filter(done_at=None).order_by("pk").values_list("pk", flat=True)[:limit]):
+        try:
+            done += _spread(pk)
+        except (DatabaseError, InterfaceError):
+            raise
+        except Exception:
+            log.exception("event %s could not be passed on", pk)
+            failed.append(pk)
+    if failed:
+        raise NotSpread(f"{len(failed)} of {done + len(failed)}, the first of them event {failed[0]}")
     return done
 
 
-def _spread_next() -> bool:
+def _spread(pk: int) -> bool:
+    """One announcement; False when somebody else has it or did it."""
     with transaction.atomic(durable=True):
-        waiting = Announcement.objects.select_for_update(skip_locked=True, of=("self",)).filter(done_at=None)
-        announcement = waiting.select_related("event__actor").order_by("event_id").first()
+        waiting = Announcement.objects.select_for_update(skip_locked=True, of=("self",)).filter(pk=pk, done_at=None)
+        announcement = waiting.select_related("event__actor").first()
         if announcement is None:
             return False
         event, now = announcement.event, clock.now()

@@ -49,14 +49,20 @@ def verified(secret: str, headers: dict[str, str], body: bytes) -> bool:
     return hmac.compare_digest(mine, parts["v1"])
 
 
+def all_of_them() -> int:
+    done = 0
+    while deliver_next():
+        done += 1
+    return done
+
+
 def test_every_change_is_told_signed_and_once(hook: Hook) -> None:
     secret = told_to(hook)
     asked = world.ask(sentence='Issue $1,200.00 to </script>\u202e\n"Acme"')
     spread()
     world.cast(asked, person("jonas"))
     spread()
-    assert sum(world.at_once(*[deliver_next] * 3)) == 2
-    assert deliver_next() == 0
+    assert sum(world.at_once(*[all_of_them] * 3)) + all_of_them() == 2
     told = [json.loads(body) for _, body in hook.got]
     assert {one["type"] for one in told} == {"request.opened", "request.approved"}
     opened = next(one for one in told if one["type"] == "request.opened")

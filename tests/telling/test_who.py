@@ -3,6 +3,7 @@
 import datetime as dt
 from collections.abc import Callable
 
+import psycopg
 import pytest
 from django.contrib.auth.models import User
 from django.core import mail
@@ -11,7 +12,7 @@ from django.db import transaction
 from agentops.telling.mailer import send_next
 from approvals.models import Announcement, ApprovalRequest, Notice
 from approvals.models.request import RequestState
-from approvals.services import outgoing, preferences, requests
+from approvals.services import outgoing, preferences, requests, telling
 from runs import record
 from runs.models import Event, Run
 from runs.services import principals
@@ -189,3 +190,15 @@ def test_a_sender_that_speaks_up_late_changes_nothing(later: Callable[..., None]
     assert Notice.objects.get().problem == ""
     outgoing.end_notices(notices=[second], result=Notice.Result.SENT)
     assert Notice.objects.get().result == "sent"
+
+
+def test_one_that_cannot_be_passed_on_holds_up_no_other(owner: psycopg.Connection) -> None:
+    person("maya")
+    version = world.policy()
+    odd, good = world.ask(version=version), world.ask(version=version)
+    owner.execute("UPDATE runs_event SET data = jsonb_set(data, '{request}', '\"no id\"') WHERE id = (SELECT min(id)"
+                  " FROM runs_event WHERE kind = 'request.opened')")  # fmt: skip
+    with pytest.raises(telling.NotSpread, match="1 of 2"):
+        spread()
+    assert [one.request for one in Notice.objects.all()] == [good.request]
+    assert Announcement.objects.filter(done_at=None).count() == 1 and odd.request.pk
