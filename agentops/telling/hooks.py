@@ -1,7 +1,6 @@
 """Calling webhooks: one signed POST a delivery, in a limited time, without redirects, proxies or repeats of its own."""
 
 import logging
-import time
 from dataclasses import dataclass
 
 import requests
@@ -11,6 +10,7 @@ from agentops.telling import addresses
 from approvals import announced
 from approvals.models import Delivery
 from approvals.services import outgoing
+from runs import clock
 from runs.tools.http import LimitedSession
 
 log = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ def call(delivery: Delivery) -> Answer:
         addresses.check(url=url)
     except addresses.BadAddress as problem:
         return Answer(problem=str(problem))
-    signed = announced.signature(secret=announced.secret(delivery.endpoint), body=body, at=int(time.time()))
+    signed = announced.signature(secret=announced.secret(delivery.endpoint), body=body, at=int(clock.now().timestamp()))
     headers = {
         "Content-Type": "application/json",
         "User-Agent": "agentops",
