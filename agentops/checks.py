@@ -6,6 +6,7 @@ through, since they are used where nothing runs yet. What needs a connection is 
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from email.utils import parseaddr
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
@@ -13,7 +14,8 @@ from urllib.parse import SplitResult, urlsplit
 from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
-from django.core.exceptions import ImproperlyConfigured
+from django.core.exceptions import ImproperlyConfigured, ValidationError
+from django.core.validators import validate_email
 from django.http.request import validate_host
 
 from agentops import servers
@@ -139,6 +141,20 @@ def _limits() -> Found:
         yield Warning(f"{said}: leave room for a slow machine, at least twice the call", id="agentops.W016")
 
 
+def _mail() -> Found:
+    address = parseaddr(settings.MAIL_FROM)[1] if settings.MAIL_FROM.isprintable() else ""
+    try:
+        validate_email(address)
+    except ValidationError:
+        hint = "give an address that the mail server lets you send from, such as agentops@example.com"
+        yield Error(f"MAIL_FROM is {settings.MAIL_FROM!r}: {hint}", id="agentops.E021")
+    if settings.EMAIL_URL == "console:" and (urlsplit(settings.PUBLIC_URL).hostname or "") not in LOOPBACK:
+        hint = "name your mail server, or nobody is told by mail what waits for them"
+        yield Warning(
+            f"EMAIL_URL is not set, so mail is only written to the messenger's log: {hint}", id="agentops.W022"
+        )
+
+
 def _packages() -> Found:
     for name in OURS:
         place = Path(apps.get_app_config(name).path).resolve()
@@ -153,7 +169,7 @@ def _packages() -> Found:
 
 
 CHECKS: Sequence[Callable[[], Found]] = (
-    _secret_key, _database, _queues, _systems, _model, _public_url, _limits, _packages,
+    _secret_key, _database, _queues, _systems, _model, _public_url, _limits, _mail, _packages,
 )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from agentops import servers
 from agentops.checks_live import pending_migrations
 from agentops.pages import dependencies
 from agentops.relay import JOBS, LOCK
+from agentops.telling.messenger import NAMES as MESSENGER
 from runs import clock
 from runs.services import recurring
 
@@ -71,7 +72,7 @@ def _workers() -> str:
 
 
 def _recurring() -> str:
-    return "; ".join(f"{job.name}: {wrong}" for job, wrong in recurring.told(names=JOBS) if wrong)
+    return "; ".join(f"{job.name}: {wrong}" for job, wrong in recurring.told(names=(*JOBS, *MESSENGER)) if wrong)
 
 
 def _outside() -> str:

@@ -21,6 +21,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "reconciliation.settle_case",
         "approvals.edit_policy",
         "approvals.publish_policy",
+        "approvals.change_endpoint",
     ),
 }
 

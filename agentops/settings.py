@@ -5,10 +5,12 @@ import importlib.util
 import os
 import re
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 
+from agentops.mail_address import BadMailAddress, mail_settings
 from runs.money import MoneyError, parse_amount
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -191,7 +193,16 @@ LOGIN_REDIRECT_URL = "/"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PUBLIC_URL.startswith("https://")
 SESSION_COOKIE_NAME = f"agentops_session_{PORT}"
 CSRF_COOKIE_NAME = f"agentops_csrf_{PORT}"
-EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
+
+# ---- mail and webhooks: who is told of requests, by the messenger alone
+EMAIL_URL = env("EMAIL_URL") or "console:"
+try:
+    globals().update(mail_settings(url=EMAIL_URL))
+except BadMailAddress as problem:
+    raise ImproperlyConfigured(f"EMAIL_URL is not an address for mail: {problem}") from None
+EMAIL_TIMEOUT = 10  # seconds for each word of the mail server
+DEFAULT_FROM_EMAIL = MAIL_FROM = env("MAIL_FROM") or f"agentops@{urlsplit(PUBLIC_URL).hostname}"
+WEBHOOK_PRIVATE = flag("WEBHOOK_PRIVATE")  # whether webhooks may lead into the own network
 
 # ---- content security: nothing inline, nothing from elsewhere
 CONTENT_SECURITY_POLICY = {

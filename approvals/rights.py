@@ -24,6 +24,11 @@ def holders(*, group: str) -> int:
     return _voters().filter(groups__name=group).count()
 
 
+def members(*, group: str) -> list[User]:
+    """Everybody who may vote on a request to this group right now."""
+    return list(_voters().filter(groups__name=group).order_by("pk"))
+
+
 def still_entitled(*, user_ids: Iterable[int], group: str) -> set[int]:
     """Those of the users who may vote on a request to this group right now."""
     return set(_voters().filter(pk__in=set(user_ids), groups__name=group).values_list("pk", flat=True))

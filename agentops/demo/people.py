@@ -19,7 +19,11 @@ def ensure_people() -> dict[str, User]:
             user = User.objects.filter(username=one.username).first()
             if user is None:
                 user = User.objects.create_user(
-                    username=one.username, password=PASSWORD, first_name=one.first_name, last_name=one.last_name
+                    username=one.username,
+                    password=PASSWORD,
+                    first_name=one.first_name,
+                    last_name=one.last_name,
+                    email=f"{one.username}@agentops.example",
                 )
                 user.groups.add(groups[one.group])
                 principals.of_user(user=user)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from agentops.local.variables import ROOT
 
-PROGRAMS = ("sandbox", "web", "worker", "relay")
+PROGRAMS = ("sandbox", "web", "worker", "relay", "messenger")
 # Where billing's events are sent; the path belongs to the product's URLs.
 WEBHOOK_PATH = "/api/v1/events/billing"
 # Whoever starts the stack as root knows; eight lines about it at every start hide what matters.
@@ -56,6 +56,7 @@ def product(env: Mapping[str, str], /) -> list[Entry]:
         _web(env),
         Program("worker", _worker(), WORKER_ENV, ready_line=" ready."),
         Program("relay", _manage("relay")),
+        Program("messenger", _manage("messenger")),
     ]
 
 

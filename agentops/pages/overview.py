@@ -8,8 +8,9 @@ from django.db.models import Count, F, Max, Min, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from agentops.pages import dependencies
+from agentops.pages import dependencies, telling
 from agentops.relay import JOBS
+from agentops.telling.messenger import NAMES as MESSENGER
 from approvals.models import ApprovalRequest
 from approvals.models.request import RequestState
 from reconciliation.models import Attempt, Case, Operation, WorkerProcess
@@ -110,8 +111,9 @@ def overview(request: HttpRequest) -> HttpResponse:
             {"title": "Waits for people", "figures": _people() + _truth()},
             {"title": "Work", "figures": _work(now)},
         ],
+        "telling": telling.figures(now=now),
         "dependencies": dependencies.lines(now=now),
         "recent": list(recent),
-        "recurring": recurring.told(names=JOBS),
+        "recurring": recurring.told(names=(*JOBS, *MESSENGER)),
     }
     return render(request, "agentops/overview.html", context)

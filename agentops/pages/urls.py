@@ -16,6 +16,7 @@ from agentops.pages import (
     runs,
     sandbox,
     switches,
+    telling,
 )
 
 urlpatterns = [
@@ -54,6 +55,7 @@ urlpatterns = [
     path("switches/", switches.switches, name="switches"),
     path("switches/freeze", switches.switches_freeze, name="switches_freeze"),
     path("switches/<uuid:freeze_id>/lift", switches.switches_lift, name="switches_lift"),
+    path("account/mail/", telling.preferences, name="mail_preferences"),
     path("sandbox/", sandbox.sandbox, name="sandbox"),
     path("sandbox/fault", sandbox.sandbox_fault, name="sandbox_fault"),
     path("sandbox/clear", sandbox.sandbox_clear, name="sandbox_clear"),

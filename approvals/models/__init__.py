@@ -3,21 +3,28 @@
 from approvals.models.allowance import Allowance
 from approvals.models.decision import Decision
 from approvals.models.draft import DraftRevision, PolicyDraft
+from approvals.models.endpoint import Delivery, Endpoint
 from approvals.models.freeze import Freeze
+from approvals.models.notice import Announcement, Notice, Preference
 from approvals.models.policy import Policy, PolicyTool, PolicyVersion
 from approvals.models.request import ApprovalRequest, Refusal, Viewing
 from approvals.models.vote import Vote
 
 __all__ = [
     "Allowance",
+    "Announcement",
     "ApprovalRequest",
     "Decision",
+    "Delivery",
     "DraftRevision",
+    "Endpoint",
     "Freeze",
+    "Notice",
     "Policy",
     "PolicyDraft",
     "PolicyTool",
     "PolicyVersion",
+    "Preference",
     "Refusal",
     "Viewing",
     "Vote",

@@ -9,7 +9,7 @@ import ipaddress
 import socket
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -47,7 +47,8 @@ class Connection:
 class _Watch:
     """Shuts a session's sockets when its time is over, so that a peer that drips bytes cannot outlast the limit."""
 
-    def __init__(self, limit: float) -> None:
+    def __init__(self, limit: float, may_reach: Callable[[str], bool] | None = None) -> None:
+        self._may_reach = may_reach
         self._ends = time.monotonic() + limit
         self._lock = threading.Lock()
         self._sockets: list[socket.socket] = []
@@ -57,6 +58,10 @@ class _Watch:
 
     def over(self) -> bool:
         return time.monotonic() >= self._ends
+
+    def allows(self, connected: socket.socket) -> bool:
+        """Whether the address really connected to is one that may be reached."""
+        return self._may_reach is None or self._may_reach(str(connected.getpeername()[0]))
 
     def add(self, connected: socket.socket) -> None:
         # A duplicate, because TLS takes the original object over: shutting it down ends the same connection.
@@ -89,6 +94,9 @@ def _pools(watch: _Watch) -> dict[str, type[HTTPConnectionPool]]:
             if watch.over():
                 raise NewConnectionError(self, "the call's time was over before a connection was made")
             connected = super()._new_conn()
+            if not watch.allows(connected):
+                connected.close()
+                raise NewConnectionError(self, "this address may not be reached")
             watch.add(connected)
             return connected
 
@@ -134,14 +142,15 @@ def _is_loopback(url: str) -> bool:
 
 class LimitedSession(requests.Session):
     """One call (or one lookup over several pages) within `limit` seconds in all, then closed. No retries, no redirects:
-    a redirected POST would be repeated elsewhere as a GET."""
+    a redirected POST would be repeated elsewhere as a GET. `may_reach` judges the IP address of each connection, before
+    a byte is sent over it."""
 
-    def __init__(self, *, url: str, limit: float) -> None:
+    def __init__(self, *, url: str, limit: float, may_reach: Callable[[str], bool] | None = None) -> None:
         super().__init__()
         self.max_redirects = 0
         self.auth = _as_given
         self.trust_env = not _is_loopback(url)  # a company's proxy cannot reach this machine's own services
-        self._watch = _Watch(limit)
+        self._watch = _Watch(limit, may_reach)
         adapter = _Adapter(self._watch)
         self.mount("http://", adapter)
         self.mount("https://", adapter)

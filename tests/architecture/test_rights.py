@@ -42,6 +42,11 @@ FROZEN = {
     "approvals_approvalrequest": "id run_id proposal_id supersedes_id changes ask action_digest binding_digest page"
     " page_digest policy_version_id rules group quorum created_at valid_until",
     "approvals_freeze": "id scope by_id reason since",
+    "approvals_announcement": "event_id",
+    "approvals_notice": "id event_id request_id recipient_id kind created_at",
+    "approvals_preference": "user_id",
+    "approvals_endpoint": "id url added_by_id added_at",
+    "approvals_delivery": "id event_id endpoint_id body created_at",
     "runs_batch": "id act reason chosen principal_id total created_at",
     "runs_batchitem": "id batch_id run_id",
     "runs_recurring": "name",

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from agentops.local.errors import LocalStackError
-from agentops.local.plan import Entry, Program, Step, product
+from agentops.local.plan import PROGRAMS, Entry, Program, Step, product
 from agentops.local.postgres import EmbeddedPostgres
 from agentops.local.stack import Stack
 from agentops.local.valkey import EmbeddedValkey
@@ -174,7 +174,7 @@ def test_the_products_plan_keeps_secrets_off_command_lines() -> None:
     env |= {"AGENTOPS_DATA": "/d", "PORT": "8000", "SANDBOX_URL": "http://127.0.0.1:9000"}
     env |= {"OWNER_DATABASE_URL": "secret-url", "DATABASE_URL": "secret-url", "DEMO": "1"}
     entries = product(env)
-    assert [entry.name for entry in entries if isinstance(entry, Program)] == ["sandbox", "web", "worker", "relay"]
+    assert [entry.name for entry in entries if isinstance(entry, Program)] == list(PROGRAMS)
     assert not any(secret in part for entry in entries for part in entry.command for secret in secrets)
 
 

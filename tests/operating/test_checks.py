@@ -25,6 +25,8 @@ GOOD: dict[str, Any] = {
     "AGENT_MODEL": "rules",
     "PUBLIC_URL": "https://ops.example.com",
     "ALLOWED_HOSTS": ["ops.example.com"],
+    "EMAIL_URL": "smtp://mail.example.com",
+    "MAIL_FROM": "agentops@ops.example.com",
     "LEASE_SECONDS": 60.0,
     "CALL_LIMIT_SECONDS": 10.0,
 }
@@ -65,6 +67,9 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     ],
     ("agentops.E011", {"BILLING_URL": "billing.example"}, "BILLING_URL is not a web address"),
     ("agentops.E011", {"HELPDESK_URL": "ftp://desk.example"}, "HELPDESK_URL is not a web address"),
+    ("agentops.E021", {"MAIL_FROM": "agentops"}, "MAIL_FROM is"),
+    ("agentops.E021", {"MAIL_FROM": "a@b.example\nBcc: c@d.example"}, "MAIL_FROM is"),
+    ("agentops.W022", {"EMAIL_URL": "console:"}, "EMAIL_URL is not set"),
     ("agentops.E012", {"AGENT_MODEL": "gpt"}, "AGENT_MODEL is 'gpt'"),
     ("agentops.E012", {"AGENT_MODEL": ""}, "AGENT_MODEL"),
     ("agentops.E012", {"AGENT_MODEL": "test:{"}, "AGENT_MODEL"),

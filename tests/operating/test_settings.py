@@ -40,6 +40,10 @@ def manage(*arguments: str, data: Path, **env: str) -> subprocess.CompletedProce
         ("SETTLE_ALONE_UP_TO", "1000", "USD=1000.00"),
         ("SETTLE_ALONE_UP_TO", "USD=1,000", "USD=1000.00"),
         ("SETTLE_ALONE_UP_TO", "USD=1000,XXQ=5", "currency in use"),
+        ("EMAIL_URL", "smtp://me:hidden-word@", "smtp+tls://"),
+        ("EMAIL_URL", "imap://me:hidden-word@mail.example", "smtp+tls://"),
+        ("EMAIL_URL", "smtp://hidden-word@mail.example", "password"),
+        ("EMAIL_URL", "file:mails", "file:/folder"),
     ],
 )
 def test_one_sentence_and_no_trace(tmp_path: Path, name: str, value: str, words: str) -> None:

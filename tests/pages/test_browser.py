@@ -31,7 +31,7 @@ def test_every_page_is_sound(visitor: Visitor, maya: User, theme: str, width: in
     visitor.sign_in("maya")
     for path in (
         "/approvals/", "/approvals/?tab=others", "/approvals/?tab=decided", f"/approvals/{new.pk}/",
-        f"/approvals/{decided.pk}/", "/overview/", "/policies/", "/policies/service-credits/",
+        f"/approvals/{decided.pk}/", "/overview/", "/policies/", "/policies/service-credits/", "/account/mail/",
     ):  # fmt: skip
         page = visitor.goto(path)
         assert page.evaluate("document.documentElement.dataset.bsTheme") == theme

@@ -1,0 +1,180 @@
+"""What a mail says: subject, text and HTML of one notice, or of a digest of several. No mail acts; it links to pages.
+
+The amount comes from the proposal itself and stands first, in the subject too. Everything that was recorded is shown
+behind a bar (text) or in a cell of its own (HTML), with nothing hidden in it, so no value can pass for our words.
+"""
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.template.loader import render_to_string
+from django.urls import reverse
+
+from agentops.permissions import GROUP_WORDS
+from agentops.telling import wording
+from approvals import words
+from approvals.announced import amount_of, page_url
+from approvals.models import ApprovalRequest, Notice, Vote
+from approvals.services import outgoing
+from runs.texts import one_line, quoted
+
+CHAIN = 100  # earlier versions of a request that are followed back
+OUTCOMES = {
+    "request.approved": ("Approved", "It is waiting to run; its run shows what became of it."),
+    "request.rejected": ("Rejected", "What was asked will not be done."),
+    "request.expired": ("Expired", "Time ran out, so nothing was sent. The run's page says what follows."),
+    "request.withdrawn": ("Withdrawn", "It takes no answers any more."),
+    "request.stale": ("Out of date", "The facts changed after it was approved, so it was not used."),
+    "request.revoked": ("No longer allowed", "The approval no longer stands, so it was not used."),
+}
+_MARKED = "Lines behind a bar are recorded values, word for word. Whatever they say, they are data."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Letter:
+    to: str
+    subject: str
+    text: str
+    html: str
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One request in a mail. `rows` are {label, value}; `lines` sentences of ours, `said` what a person wrote."""
+
+    title: str
+    amount: str
+    ask: str
+    lines: tuple[str, ...]
+    said: str
+    rows: tuple[dict[str, str], ...]
+    url: str
+    link: str
+
+
+def host() -> str:
+    return urlsplit(settings.PUBLIC_URL).hostname or "localhost"
+
+
+def about(request: ApprovalRequest) -> str:
+    """Amount and customer for a subject line: `$1,200.00 USD for “Acme Corp”`. One line, whatever the names hold."""
+    money = amount_of(request)
+    customer = quoted(text=request.run.customer or request.run.subject, limit=80)
+    return f"{money} for {customer}" if money is not None else f"{one_line(text=request.ask, limit=120)} ({customer})"
+
+
+def compose(*, notices: Sequence[Notice]) -> Letter:
+    """The mail for these notices, which are one person's: one of them by itself, several as a digest."""
+    items = [_item(notice) for notice in notices]
+    first = notices[0]
+    if len(notices) == 1:
+        subject, heading = f"{items[0].title}: {about(first.request)}", items[0].title
+    else:
+        asked = sum(notice.kind == Notice.Kind.ASKED for notice in notices)
+        told = len(notices) - asked
+        parts = [f"{asked} waiting for you"] * bool(asked) + [f"{told} decided or closed"] * bool(told)
+        subject = heading = f"Approvals: {', '.join(parts)}"
+    why = "You get this mail because you can answer such requests, or started what they are about."
+    preferences = settings.PUBLIC_URL + reverse("mail_preferences")
+    context = {"heading": heading, "items": items, "why": why, "preferences": preferences, "single": len(items) == 1}
+    return Letter(
+        to=first.recipient.email.strip(),
+        subject=one_line(text=subject, limit=400),
+        text=_text(heading, items, why, preferences),
+        html=render_to_string("mail/letter.html", context),
+        headers=_headers(notices),
+    )
+
+
+def _headers(notices: Sequence[Notice]) -> dict[str, str]:
+    """Who reads threads finds a request's mails under one root, its later versions included; a repeated mail has the
+    first one's Message-ID."""
+    headers = {
+        "Message-ID": f"<{notices[0].pk}@{host()}>",
+        "List-Id": f"agentops approvals <approvals.{settings.INSTALLATION}.{host()}>",
+        "List-Unsubscribe": f"<{settings.PUBLIC_URL}{reverse('mail_preferences')}>",
+        "Auto-Submitted": "auto-generated",
+        "X-Auto-Response-Suppress": "All",
+    }
+    if len(notices) == 1:
+        thread = f"<request.{_first_version(notices[0].request).pk}@{host()}>"
+        headers |= {"In-Reply-To": thread, "References": thread}
+    return headers
+
+
+def _first_version(request: ApprovalRequest) -> ApprovalRequest:
+    for _ in range(CHAIN):
+        if request.supersedes is None:
+            break
+        request = request.supersedes
+    return request
+
+
+def _item(notice: Notice) -> Item:
+    request = notice.request
+    money = amount_of(request)
+    asked = notice.kind == Notice.Kind.ASKED
+    title, lines, said = _asked(notice) if asked else _outcome(notice)
+    return Item(
+        title=title,
+        amount="" if money is None else str(money),
+        ask=wording.shown(key="ask", value=request.ask),
+        lines=lines,
+        said=wording.shown(key="comment", value=said) if said else "",
+        rows=tuple(
+            {
+                "label": wording.shown(key="label", value=str(row.get("label", "")))[:200],
+                "value": wording.shown(key=str(row.get("key", "")), value=str(row.get("value", ""))),
+            }
+            for row in request.page
+        ),
+        url=page_url(request),
+        link="Open the decision page" if asked else "See what became of it",
+    )
+
+
+def _asked(notice: Notice) -> tuple[str, tuple[str, ...], str]:
+    request = notice.request
+    group = GROUP_WORDS.get(request.group, request.group)
+    needed = "one answer decides" if request.quorum == 1 else f"{request.quorum} people have to approve"
+    until: dt.datetime = outgoing.answer_by(notice=notice)
+    lines = [f"Asked of {group}; {needed}. Answer by {words.when(iso=until.isoformat())}."]
+    lines.append(f"Started by {quoted(text=request.run.initiator.label, limit=120)}.")
+    if request.changes:
+        lines.append(f"It was asked before; {len(request.changes)} of the bound values changed since.")
+    return "Waiting for you", tuple(lines), ""
+
+
+def _outcome(notice: Notice) -> tuple[str, tuple[str, ...], str]:
+    title, meaning = OUTCOMES[notice.event.kind]
+    lines, said = [meaning], str(notice.event.data.get("why") or "")
+    if notice.event.kind in ("request.approved", "request.rejected"):
+        choice = "approve" if notice.event.kind == "request.approved" else "reject"
+        votes = Vote.objects.filter(request=notice.request, choice=choice).select_related("principal")
+        people = ", ".join(quoted(text=vote.principal.label, limit=120) for vote in votes.order_by("at", "id"))
+        lines.insert(0, f"{title} by {people} on {words.when(iso=notice.event.at.isoformat())}.")
+        said = str(notice.event.data.get("comment") or "")
+    else:
+        lines.insert(0, f"{title} on {words.when(iso=notice.event.at.isoformat())}.")
+    return title, tuple(lines), said
+
+
+def _text(heading: str, items: Sequence[Item], why: str, preferences: str) -> str:
+    parts: list[str] = [heading] if len(items) > 1 else []
+    for item in items:
+        parts.append(f"{item.title}: {item.amount}" if item.amount else item.title)
+        parts.append("\n".join(wording.barred(text=item.ask)))
+        parts.append("\n".join(item.lines))
+        parts.append(f"{item.link}:\n{item.url}")
+        if item.said:
+            parts.append(wording.block(label="Reason given", value=item.said))
+        parts.append(_MARKED)
+        parts += [wording.block(label=row["label"], value=row["value"]) for row in item.rows]
+        parts.append("-" * 40)
+    parts.append(f"{why} The link opens a page and changes nothing by itself.")
+    parts.append(f"How you are told: {preferences}")
+    return "\n\n".join(parts) + "\n"
