@@ -5,6 +5,7 @@ Any number may run; an advisory lock on a connection of its own picks the busy o
 woken by NOTIFY where somebody waits and polls otherwise. If the broker is down it keeps trying; nothing is lost.
 """
 
+import datetime as dt
 import logging
 import time
 import uuid
@@ -19,9 +20,9 @@ from kombu.exceptions import OperationalError
 
 from agentops import batches
 from agentops.events import process_events
-from agentops.tasks import advance, look
+from agentops.tasks import advance, look, read_statement
 from approvals.services import thawing
-from reconciliation.services import holds, looks, processes
+from reconciliation.services import holds, looks, processes, statement_reading
 from runs.nudging import RELAY_CHANNEL
 from runs.services import recurring
 from runs.services.waits import wake_for_ended_runs
@@ -31,7 +32,7 @@ LOCK = 7_305_511_223  # any number, the same for every relay of one database
 BATCH = 200
 POLL_SECONDS = 1.0
 HINT_AGAIN_SECONDS = 20.0  # a hint that brought nothing may have been lost
-DUE, ENDED, EVENTS, BATCHES, THAW, FREE, WAITS = (
+DUE, ENDED, EVENTS, BATCHES, THAW, FREE, WAITS, STATEMENTS = (
     "due runs",
     "ended processes",
     "received events",
@@ -39,10 +40,11 @@ DUE, ENDED, EVENTS, BATCHES, THAW, FREE, WAITS = (
     "lifted freezes",
     "free resources",
     "ended runs that others wait for",
+    "statements",
 )
 # each kind of work, and the seconds in which it is begun at the latest. All but one are done at every look, and noted
 # that often; looking for ended processes costs more, and is one relay's turn once in that time
-JOBS = {DUE: 5, ENDED: 2, EVENTS: 5, BATCHES: 5, THAW: 5, FREE: 5, WAITS: 5}
+JOBS = {DUE: 5, ENDED: 2, EVENTS: 5, BATCHES: 5, THAW: 5, FREE: 5, WAITS: 5, STATEMENTS: 5}
 
 _DUE = """
 SELECT id, lease_token FROM runs_run WHERE finished_at IS NULL AND wake_at <= clock_timestamp()
@@ -61,6 +63,7 @@ class Relay:
     def __init__(self) -> None:
         # by run and claim, each of which earns a new hint; an operation to look up has no claim
         self.hinted: dict[tuple[uuid.UUID, int], float] = {}
+        self.read: dict[tuple[int, dt.datetime], float] = {}  # statements, by number and due time
         self.broker_down_since: float | None = None
         self.noted: dict[str, float] = {}
         self.counted: defaultdict[str, int] = defaultdict(int)  # since it was noted last
@@ -72,6 +75,7 @@ class Relay:
         self._turn(FREE, holds.wake_waiting)
         self._turn(WAITS, lambda: wake_for_ended_runs(limit=BATCH))
         sent = self._turn(DUE, self._sweep)
+        self._turn(STATEMENTS, self._statements)
         self._turn(EVENTS, lambda: process_events(limit=BATCH))
         on_many = self._turn(BATCHES, batches.work_off)
         self.more = bool(self._turn(THAW, thawing.thaw) + on_many)
@@ -114,6 +118,14 @@ class Relay:
                 sent += 1
         return sent
 
+    def _statements(self) -> int:
+        """Hint at the statements that are due; a worker that takes one up makes it due at another time."""
+        due, now = statement_reading.due(limit=BATCH), time.monotonic()
+        self.read = {one: at for one, at in self.read.items() if one in due and now - at < HINT_AGAIN_SECONDS}
+        told = [one for one in due if one not in self.read and self._hint(read_statement, one[0])]
+        self.read.update(dict.fromkeys(told, now))
+        return len(told)
+
     def pause(self) -> float:
         """Seconds until the next run is due, at most until the next look: a place in a line is kept to the moment."""
         with connection.cursor() as cursor:
@@ -121,12 +133,12 @@ class Relay:
             row = cursor.fetchone()
         return POLL_SECONDS if row is None or row[0] is None else min(max(float(row[0]), 0.02), POLL_SECONDS)
 
-    def _hint(self, task: Task, wanted: uuid.UUID) -> bool:
+    def _hint(self, task: Task, wanted: uuid.UUID | int) -> bool:
         """Tell the broker; False when it could not be told, which is only a delay."""
         if self.broker_down_since is not None and time.monotonic() - self.broker_down_since < 1:
             return False
         try:
-            task.apply_async(args=[str(wanted)], retry=False)
+            task.apply_async(args=[wanted if isinstance(wanted, int) else str(wanted)], retry=False)
         except (OperationalError, OSError) as problem:
             if self.broker_down_since is None:
                 log.warning("the broker cannot be reached, runs wait in the database: %s", problem)
@@ -134,6 +146,7 @@ class Relay:
             return False
         if self.broker_down_since is not None:
             log.info("the broker answers again")
+            self.read.clear()
             self.hinted.clear()  # whatever it was told before may be lost with it
         self.broker_down_since = None
         return True

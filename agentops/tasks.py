@@ -9,9 +9,10 @@ from django.db import connection
 from agentops import engine
 from agentops.celery import app
 from agentops.patience import patiently
-from reconciliation.services import looks
+from reconciliation.services import looks, statement_reading
 
 log = logging.getLogger(__name__)
+STATEMENT_SECONDS = 5.0  # of work on one statement at one go; then the worker is free for runs
 
 
 @app.task(name="agentops.advance")
@@ -27,6 +28,16 @@ def look(operation_id: str) -> int:
     """Look up a settled operation if that is due; 1 when it was asked about. Sends nothing."""
     wanted = _id(operation_id, "operation")
     return 0 if wanted is None else int(looks.look(operation_id=wanted) is not None)
+
+
+@app.task(name="agentops.read_statement")
+def read_statement(number: int) -> int:
+    """Go on with a statement if it is due. A forged or foreign number finds nothing to do."""
+    if type(number) is not int or not 0 < number < 2**63:
+        log.warning("a message named no statement: %.80r", number)
+        return 0
+    connection.close_if_unusable_or_obsolete()
+    return patiently(partial(statement_reading.work, number=number, seconds=STATEMENT_SECONDS))
 
 
 def _id(text: str, what: str) -> uuid.UUID | None:

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from reconciliation import views
+from reconciliation import statement_views, views
 
 urlpatterns = [
     path("cases/", views.queue, name="cases"),
@@ -13,4 +13,11 @@ urlpatterns = [
     path("cases/<int:number>/confirm", views.case_confirm, name="case_confirm"),
     path("cases/<int:number>/processes/<uuid:process_id>/gone", views.case_gone, name="case_gone"),
     path("operations/<uuid:operation_id>/probe", views.probe_now, name="operation_probe"),
+    path("statements/", statement_views.statement_list, name="statements"),
+    path("statements/start", statement_views.statement_start, name="statement_start"),
+    path("statements/upload", statement_views.statement_upload, name="statement_upload"),
+    path("statements/<int:number>/", statement_views.statement_page, name="statement"),
+    path("statements/<int:number>/columns", statement_views.statement_columns, name="statement_columns"),
+    path("statements/<int:number>/export", statement_views.statement_export, name="statement_export"),
+    path("statements/differences/<int:difference_id>/note", statement_views.difference_note, name="difference_note"),
 ]

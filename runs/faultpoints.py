@@ -33,6 +33,11 @@ NAMES = frozenset(
         "wait.linked.after",
         "wait.looked.before",
         "wait.looked.after",
+        "statement.page.asked",
+        "statement.page.stored.before",
+        "statement.page.stored.after",
+        "statement.judged.before",
+        "statement.judged.after",
     }
 )
 

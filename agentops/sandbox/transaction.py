@@ -1,6 +1,7 @@
 """What a handler may do: read and write documents, record effects, send events; all in one database transaction."""
 
 import json
+import operator
 import sqlite3
 from collections.abc import Callable
 from typing import Any
@@ -76,13 +77,24 @@ class Transaction:
         return [json.loads(row["doc"]) for row in self._rows(kind=kind, match=match)]
 
     def page(
-        self, *, kind: str, match: dict[str, Any], limit: int, after: str | None, before: str | None = None
+        self,
+        *,
+        kind: str,
+        match: dict[str, Any],
+        limit: int,
+        after: str | None,
+        before: str | None = None,
+        created: dict[str, int] | None = None,
     ) -> tuple[list[Doc], bool]:
         """One page, newest first, and whether more follow in the direction of reading.
 
         ``after`` and ``before`` are ids of documents of this kind; raises Refusal when there is none with that id.
+        ``created`` bounds the documents' own times: gt, gte, lt, lte or eq, in seconds.
         """
         rows = self._rows(kind=kind, match=match)
+        for name, seconds in (created or {}).items():
+            holds = getattr(operator, {"gte": "ge", "lte": "le"}.get(name, name))
+            rows = [row for row in rows if holds(json.loads(row["doc"])["created"], seconds)]
         seqs = {
             name: self._seq(kind=kind, id=value, name=name)
             for name, value in (("starting_after", after), ("ending_before", before))

@@ -5,16 +5,22 @@ from reconciliation.models.case import Case, ProposedVerdict
 from reconciliation.models.dependency import Dependency, ResourceHold
 from reconciliation.models.observation import Observation
 from reconciliation.models.operation import Operation, Reservation, TheirName
+from reconciliation.models.statement import Difference, Statement, StatementFile, StatementLine, StatementOurs
 
 __all__ = [
     "Attempt",
     "Case",
     "Dependency",
+    "Difference",
     "Observation",
     "Operation",
     "ProposedVerdict",
     "Reservation",
     "ResourceHold",
+    "Statement",
+    "StatementFile",
+    "StatementLine",
+    "StatementOurs",
     "TheirName",
     "WorkerProcess",
 ]

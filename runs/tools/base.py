@@ -159,6 +159,44 @@ class Tool(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """One thing that the other side has recorded, whoever caused it. `key` is its id there, `reference` what people
+    call it; `identity` is empty where it carries none; `amount_minor` is zero or more. `void`: nothing of it stands."""
+
+    key: str
+    reference: str
+    identity: str
+    account: str
+    amount_minor: int
+    currency: str
+    at: dt.datetime
+    void: bool = False
+    raw: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListPage:
+    """`cursor` says where the next page begins; empty when this is the last."""
+
+    lines: tuple[Listed, ...]
+    cursor: str
+
+
+class Ledger(Protocol):
+    """All that a system has recorded of one sort, whoever caused it. `title` is what the sort is called, `tools` the
+    tools whose effects are of that sort, `settling` how long a record may take to appear in the list."""
+
+    title: ClassVar[str]
+    tools: ClassVar[tuple[str, ...]]
+    settling: ClassVar[dt.timedelta]
+
+    def list_recorded(self, *, since: dt.datetime, until: dt.datetime, cursor: str) -> ListPage:
+        """One page of what was recorded from `since` to just before `until`, beginning at `cursor` (empty: at the
+        start). One call. Raises Unreachable."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """One thing read from a source: `version` is the source's own, `content` JSON-like data, `bound` the part of it
     whose change makes a decision out of date (defaults to all of the content)."""

@@ -1,12 +1,14 @@
 """Every tool there is, by name. Adding one is a line here."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from django.conf import settings
 
-from runs.tools.base import Contract, Tool
+from runs.tools.base import Contract, Ledger, Tool
 from runs.tools.billing.live import CreateCredit
+from runs.tools.billing.statement import CreditNotes
 from runs.tools.helpdesk.live import DraftReply, UpdateTicket
 from runs.tools.http import Connection
 
@@ -38,6 +40,10 @@ TOOLS: dict[str, Connector] = {
     "helpdesk.update_ticket": UpdateTicket,
     "helpdesk.draft_reply": DraftReply,
 }
+
+
+# systems that can be asked for all they have recorded in a period
+LEDGERS: dict[str, Callable[[Connection], Ledger]] = {"billing": CreditNotes}
 
 
 class UnknownTool(LookupError):
@@ -72,3 +78,8 @@ def tool(name: str) -> Tool:
     # a call never takes longer than its contract says, since absence is concluded from that limit
     limit = min(reach.limit, promised.call_limit.total_seconds())
     return TOOLS[name](replace(reach, limit=limit))
+
+
+def ledger(system: str) -> Ledger:
+    """All that the system has recorded, ready to be listed. Raises KeyError for a system that cannot be asked so."""
+    return LEDGERS[system](connection(system))

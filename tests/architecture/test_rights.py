@@ -23,6 +23,8 @@ APPEND_ONLY = {
     "reconciliation_resourcehold",
     "reconciliation_theirname",
     "reconciliation_proposedverdict",
+    "reconciliation_statementfile",
+    "reconciliation_statementours",
 }
 # what is fixed when the row is made; a key that may be "updated" serves row locks alone
 FROZEN = {
@@ -58,6 +60,10 @@ FROZEN = {
     "reconciliation_reservation": "id operation_id allowance_id",
     "reconciliation_dependency": "name",
     "reconciliation_case": "number key operation_id kind opened_at",
+    "reconciliation_statement": "number key system source asked_by_id created_at",
+    "reconciliation_statementline": "id statement_id number key reference identity account amount_minor currency at void"
+    " raw",
+    "reconciliation_difference": "id key statement_id case_id line_id found_at",
     "runs_signal": "id run_id key kind payload sender_id received_at",
     "runs_streamhead": "stream",
     "runs_wait": "id run_id key kind event starts due_at began_at",

@@ -53,10 +53,13 @@ def only(*, params: Doc, allowed: tuple[str, ...]) -> None:
     fields.only(params=params, allowed=(*allowed, *EVERYWHERE))
 
 
-def listing(*, tx: Transaction, kind: str, filters: tuple[str, ...] = (), shape: Any = visible) -> Answer:
-    """One page, newest first, as Stripe pages: ``limit`` 1 to 100 (10), ``starting_after``, ``ending_before``."""
+def listing(
+    *, tx: Transaction, kind: str, filters: tuple[str, ...] = (), shape: Any = visible, by_time: bool = False
+) -> Answer:
+    """One page, newest first, as Stripe pages: ``limit`` 1 to 100 (10), ``starting_after``, ``ending_before``; with
+    ``by_time`` also ``created[gt|gte|lt|lte]`` in seconds."""
     params = tx.call.params
-    only(params=params, allowed=(*filters, *_PAGING))
+    only(params=params, allowed=(*filters, *_PAGING, *(("created",) if by_time else ())))
     match = {name: fields.text(params=params, name=name) for name in filters}
     docs, more = tx.page(
         kind=kind,
@@ -64,8 +67,20 @@ def listing(*, tx: Transaction, kind: str, filters: tuple[str, ...] = (), shape:
         limit=fields.integer(params=params, name="limit", low=1, high=100, default=10),
         after=fields.text(params=params, name="starting_after"),
         before=fields.text(params=params, name="ending_before"),
+        created=_times(params=params) if by_time else {},
     )
     return Answer(body=list_body(data=[shape(doc=doc) for doc in docs], more=more, url=tx.call.path))
+
+
+def _times(*, params: Doc) -> dict[str, int]:
+    """The bounds of ``created``; a plain number is that very second."""
+    if isinstance(params.get("created"), str) and params["created"]:
+        return {"eq": fields.integer(params=params, name="created", low=0, high=2**33)}
+    bounds = fields.group(params=params, name="created")
+    fields.only(params=bounds, allowed=("gt", "gte", "lt", "lte"))
+    return {
+        name: fields.integer(params=bounds, name=name, low=0, high=2**33, label=f"created[{name}]") for name in bounds
+    }
 
 
 def list_body(*, data: list[Doc], more: bool, url: str) -> Doc:

@@ -216,8 +216,8 @@ def update(tx: Transaction, call: Call) -> Answer:
 
 
 def listed(tx: Transaction, call: Call) -> Answer:
-    """GET /v1/credit_notes, by ``invoice`` and ``customer``; not by metadata, as in Stripe."""
-    return common.listing(tx=tx, kind="credit_note", filters=("invoice", "customer"))
+    """GET /v1/credit_notes, by ``invoice``, ``customer`` and ``created``; not by metadata, as in Stripe."""
+    return common.listing(tx=tx, kind="credit_note", filters=("invoice", "customer"), by_time=True)
 
 
 def void(tx: Transaction, call: Call) -> Answer:
