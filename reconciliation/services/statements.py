@@ -99,10 +99,10 @@ def set_columns(*, number: int, columns: Columns, principal: Principal) -> State
     with transaction.atomic(durable=True):
         if not rights.entitled_held(principal=principal, permission=SETTLE):
             return StatementResult(code=rights.NO_RIGHT)
-        found = Statement.objects.select_for_update().select_related("file").defer("file__content").get(pk=number)
+        found = Statement.objects.select_for_update().get(pk=number)
         if found.stage != "columns":
             return StatementResult(code="not_waiting", statement=found)
-        width = len(found.file.header)
+        width = len(StatementFile.objects.values_list("header", flat=True).get(pk=number))
         places = (columns.reference, columns.amount, columns.at, columns.currency, columns.identity, columns.account)
         if any(one is not None and not 0 <= one < width for one in (*places, columns.status)):
             return StatementResult(code="unlike_columns", statement=found)

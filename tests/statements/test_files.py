@@ -121,7 +121,8 @@ def test_encoding_and_delimiter_are_found_and_said(content: bytes, encoding: str
         ("12,5", "comma", 1250), ("123456", "minor", 123456), ("1200", "comma", 120000),
         ("1,23.45", "point", None), ("1 234,56", "comma", None), ("$5", "point", None), ("5.00", "minor", None),
         ("1.234,567", "comma", None), ("1_000", "point", None), ("+5", "point", None), ("٥", "minor", None),
-        ("1.234.567,89", "comma", 123456789), ("12.50", "comma", None), ("", "point", None), ("Infinity", "comma", None),
+        ("1.234.567,89", "comma", 123456789), ("12.50", "comma", None), ("", "point", None),
+        ("Infinity", "comma", None),
     ],
 )  # fmt: skip
 def test_an_amount_is_read_as_was_said_or_not_at_all(text: str, convention: str, minor: int | None) -> None:
@@ -148,7 +149,7 @@ def test_a_minus_is_asked_for_where_it_was_said() -> None:
         ("10/31/2026", "mdy/", "UTC", "2026-10-31T00:00:00+00:00"),
         ("31/10/2026", "mdy/", "UTC", ""),
         ("2026-03-29 02:30", "iso", "Europe/Berlin", ""),  # the clock is put forward over it
-        ("1793454300", "seconds", "UTC", "2026-10-31T11:45:00+00:00"),
+        ("1793454300", "seconds", "UTC", "2026-10-31T13:45:00+00:00"),
         ("99999999999999", "seconds", "UTC", ""),
         ("0001-01-01", "iso", "Asia/Tokyo", ""),
         ("2026-10-31T25:00", "iso", "UTC", ""),
