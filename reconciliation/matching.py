@@ -39,14 +39,15 @@ class Theirs:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ours:
     """An operation as our record has it. `state` is succeeded, failed (as is one given up) or open; `amount_minor` what
-    was settled, or sent; `references` all names that the other side has for it, `known_second` one that a person has
-    named as a second record already."""
+    was settled, or sent; `reference` what it was settled by and `references` all names that the other side has for it,
+    `known_second` one that a person has named as a second record already."""
 
     state: str
     amount_minor: int
     currency: str
     accounts: frozenset[str]
     references: frozenset[str]
+    reference: str = ""
     identity: str = ""
     known_second: str = ""
 
@@ -57,7 +58,8 @@ class Ours:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """`lines` gives (result, what it tells) for each line in the order given; `result` and `tells` are the operation's.
+    """`lines` gives (result, what it tells) for each line in the order given; `result` and `tells` are the operation's,
+    by the one line that is it.
     `case` is different or duplicate where a person has to look, `about` then names what is disputed, the same every
     time."""
 
@@ -77,18 +79,16 @@ def judge(*, ours: Ours, lines: Sequence[Theirs]) -> Judged:
     standing = {one.reference for one in lines if not one.void}
     second = sorted(standing - {lines[main].reference, ours.known_second})
     differs = _differences(ours, lines[main])
-    extra = len(lines) > 1 and len(standing | {lines[main].reference}) > 1
-    result = DIFFERENT if differs else DUPLICATE if extra or len(lines) > 1 else CONFIRMED
-    main_result = DIFFERENT if differs else CONFIRMED
+    result = DIFFERENT if differs else CONFIRMED
     told = tuple(
-        (main_result, differs) if place == main else (DUPLICATE, _second(one, lines[main], ours))
+        (result, differs) if place == main else (DUPLICATE, _second(one, lines[main], ours))
         for place, one in enumerate(lines)
     )
     tells = differs or ("; ".join(text for what, text in told if what == DUPLICATE) if len(lines) > 1 else "")
     if second and ours.state == "succeeded":
         named = " and ".join(sorted({lines[main].reference, *second}))
-        return Judged(lines=told, result=result, tells=f"{named} both carry it. {differs}".strip(), case=DUPLICATE,
-                      about=(DUPLICATE, *second))  # fmt: skip
+        both = f"{named} carry one identity" + (f"; {differs}" if differs else "")
+        return Judged(lines=told, result=result, tells=both, case=DUPLICATE, about=(DUPLICATE, *second))
     if differs:
         one = lines[main]
         about = (DIFFERENT, one.reference, str(one.amount_minor), one.currency, one.account, str(one.void))
@@ -131,12 +131,9 @@ def _differences(ours: Ours, line: Theirs) -> str:
         mismatch["identity"] = (ours.identity, line.identity)
     words = in_words(mismatch=mismatch, currency=ours.currency) if mismatch else ""
     if ours.references and line.reference not in ours.references:
-        words += ("; " if words else "") + f"it is {line.reference} there and {_named(ours)} here"
+        here = ours.reference or sorted(ours.references)[0]
+        words += ("; " if words else "") + f"it is {line.reference} there and {here} here"
     return words
-
-
-def _named(ours: Ours) -> str:
-    return sorted(ours.references)[0]
 
 
 def accounts_of(*, effect: Mapping[str, object]) -> frozenset[str]:

@@ -30,7 +30,7 @@ RESULTS = (
          means="It carries an identity of ours that nothing here has."),
     Look(key="not_ours", word="Not ours", colour="grey", icon="users",
          means="Recorded by somebody else: it carries no identity of ours."),
-    Look(key="unread", word="Unread", colour="amber", icon="file-warning",
+    Look(key="unread", word="Unread", colour="amber", icon="file-exclamation-point",
          means="Lines of the file that could not be read; each says why. They are in no sum."),
 )  # fmt: skip
 BY_KEY = {one.key: one for one in RESULTS}

@@ -11,8 +11,8 @@ from runs.models import Principal
 
 
 class LineResult(models.TextChoices):
-    """What a line of theirs, or an operation of ours, turned out to be. `missing` is ours alone; `unknown`, `not_ours`
-    and `unread` are theirs alone."""
+    """What a line of theirs, or an operation of ours, turned out to be. `missing` is ours alone; `duplicate`,
+    `unknown`, `not_ours` and `unread` are theirs alone."""
 
     CONFIRMED = "confirmed", "As we have it"
     DIFFERENT = "different", "Differing"
@@ -25,8 +25,6 @@ class LineResult(models.TextChoices):
 
 
 R = LineResult
-OF_OURS = (R.CONFIRMED, R.DIFFERENT, R.DUPLICATE, R.UNCONFIRMED, R.MISSING)
-OF_THEIRS = (R.CONFIRMED, R.DIFFERENT, R.DUPLICATE, R.UNCONFIRMED, R.UNKNOWN, R.NOT_OURS, R.UNREAD)
 
 
 class Statement(models.Model):

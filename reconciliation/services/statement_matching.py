@@ -14,11 +14,11 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from reconciliation import matching, moves
+from reconciliation import late, matching, moves
 from reconciliation.attempts import records_in
 from reconciliation.case_opening import open_case
 from reconciliation.matching import Judged, Ours, Theirs, accounts_of, judge
-from reconciliation.models import Case, Difference, Operation, Statement, StatementLine, StatementOurs
+from reconciliation.models import Case, Difference, Operation, Statement, StatementLine, StatementOurs, TheirName
 from reconciliation.models.operation import SETTLED, OperationState
 from reconciliation.models.statement import LineResult
 from runs import clock, faultpoints, record, transitions
@@ -58,7 +58,8 @@ def _operations(system: str, lines: Iterable[StatementLine]) -> dict[int, Operat
     of_system = Operation.objects.filter(system=system)
     by_identity = {one.identity: one for one in of_system.filter(identity__in={one.identity for one in lines} - {""})}
     references = {one.reference for one in lines if one.identity not in by_identity}
-    by_reference = {one.external_reference: one for one in of_system.filter(external_reference__in=references)}
+    names = TheirName.objects.filter(system=system, name__in=references).select_related("operation")
+    by_reference = {one.name: one.operation for one in names}
     pairs = ((one, by_identity.get(one.identity) or by_reference.get(one.reference)) for one in lines)
     return {one.pk: operation for one, operation in pairs if operation is not None}
 
@@ -94,9 +95,7 @@ def _judge(statement: Statement, operation: Operation) -> None:
 
 
 def _lines_of(statement: Statement, operation: Operation) -> list[StatementLine]:
-    mine = Q(identity=operation.identity)
-    if operation.external_reference:
-        mine |= Q(reference=operation.external_reference)
+    mine = Q(identity=operation.identity) | Q(reference__in=operation.their_names.values("name"))
     unjudged = statement.lines.filter(mine, judged_at__isnull=True).select_for_update(of=("self",)).order_by("id")
     lines = list(unjudged)
     found = _operations(statement.system, lines)
@@ -120,15 +119,15 @@ def theirs_of(line: StatementLine) -> Theirs:
 def ours_of(operation: Operation) -> Ours:
     """The operation as our record has it."""
     actual = operation.as_settled("actual_minor")
-    recorded = operation.actual or {}
-    names = [operation.external_reference, recorded.get("id"), recorded.get("number")]
+    names = {one.name for one in operation.their_names.all()} - {operation.other_reference}
     state = "succeeded" if operation.state in DONE else "failed" if operation.state in SETTLED else "open"
     return Ours(
         state=state,
         amount_minor=int(actual) if actual else operation.amount_minor or 0,
         currency=operation.currency,
         accounts=accounts_of(effect=operation.effect),
-        references=frozenset(str(one) for one in names if one) if operation.external_reference else frozenset(),
+        reference=operation.external_reference or "",
+        references=frozenset(names),
         identity=operation.identity,
         known_second=operation.other_reference,
     )
@@ -136,8 +135,7 @@ def ours_of(operation: Operation) -> Ours:
 
 def _ask_now(run: Run, operation: Operation, statement: Statement, actor: Principal) -> None:
     """A line suggests that it happened: only asking the other side by identity settles it, so that is due now."""
-    operation.next_probe_at = clock.now()
-    operation.save(update_fields=["next_probe_at"])
+    late.want_look(operation=operation, since=clock.now())
     record.append(
         run=run, kind="probe.requested", actor=actor, operation=str(operation.pk), statement=statement.label
     )  # fmt: skip
@@ -155,6 +153,8 @@ def _open_once(run: Run, operation: Operation, statement: Statement, judged: Jud
     why = f"{statement.label}, {_source(statement)}: {judged.tells}"
     case = open_case(run=run, operation=operation, kind=_KINDS[judged.case], why=why, actor=actor)
     Difference.objects.create(key=key, statement=statement, case=case)
+    if statement.is_file and judged.case == matching.DIFFERENT:  # only told: the other side's own word is asked for
+        late.want_look(operation=operation, since=clock.now())
 
 
 def _source(statement: Statement) -> str:

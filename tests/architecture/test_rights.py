@@ -61,8 +61,8 @@ FROZEN = {
     "reconciliation_dependency": "name",
     "reconciliation_case": "number key operation_id kind opened_at",
     "reconciliation_statement": "number key system source asked_by_id created_at",
-    "reconciliation_statementline": "id statement_id number key reference identity account amount_minor currency at void"
-    " raw",
+    "reconciliation_statementline": "id statement_id number key reference identity account amount_minor currency at"
+    " void raw",
     "reconciliation_difference": "id key statement_id case_id line_id found_at",
     "runs_signal": "id run_id key kind payload sender_id received_at",
     "runs_streamhead": "stream",
