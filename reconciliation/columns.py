@@ -87,6 +87,8 @@ def parse(*, values: tuple[str, ...], columns: Columns) -> Parsed:
     if not reference:
         raise BadLine("The reference is empty.")
     code = columns.currency_fixed if columns.currency is None else said[columns.currency]
+    if not code:
+        raise BadLine("The currency is empty.")
     try:
         code = currency_code(code)
     except MoneyError as error:

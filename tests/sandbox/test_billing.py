@@ -169,6 +169,21 @@ def test_an_invoice_is_found_by_its_number(place: Place) -> None:
     assert [invoice.id for invoice in found.data] == [place.invoice]
 
 
+def test_credit_notes_are_listed_by_the_time_of_their_making(place: Place) -> None:
+    notes = place.billing().v1.credit_notes
+    made = notes.create({"invoice": place.invoice, "amount": 100})
+
+    def listed(**created: int) -> list[str]:
+        return [one.id for one in notes.list({"invoice": place.invoice, "created": created}).data]
+
+    at = made.created
+    assert listed(gte=at, lt=at + 1) == listed(gt=at - 1, lte=at) == [made.id]
+    assert listed(gt=at) == listed(lt=at) == []
+    assert [one.id for one in notes.list({"created": at, "invoice": place.invoice}).data] == [made.id]
+    with pytest.raises(stripe.InvalidRequestError, match="since"):
+        listed(since=at)
+
+
 def test_long_invoices_embed_ten_lines_and_list_all(place: Place) -> None:
     v1 = place.billing().v1
     draft = v1.invoices.create({"customer": place.customer, "currency": "usd"})

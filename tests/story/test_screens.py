@@ -65,6 +65,7 @@ def scenes(product: Product) -> dict[str, str]:
         "person": f"/needs-a-person/{person.pk}/",
         "cases": "/cases/",
         "case": f"/cases/{case.pk}/",
+        "statements": "/statements/",
         "policies": "/policies/",
         "policy": "/policies/service-credits/",
         "policy-versions": "/policies/service-credits/versions/",
