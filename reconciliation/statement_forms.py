@@ -33,11 +33,11 @@ class PeriodForm(forms.Form):
         self.now = now
         self.fields["system"].choices = _titles(LEDGERS)  # type: ignore[attr-defined]
 
+    def clean_first(self) -> dt.date:
+        return _sensible(self.cleaned_data["first"])
+
     def clean_last(self) -> dt.date:
-        last: dt.date = self.cleaned_data["last"]
-        if not 1990 <= last.year <= 2099:
-            raise forms.ValidationError("Choose a day between 1990 and 2099.")
-        return last
+        return _sensible(self.cleaned_data["last"])
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
@@ -54,6 +54,12 @@ class PeriodForm(forms.Form):
         days = self.cleaned_data["first"], self.cleaned_data["last"] + dt.timedelta(days=1)
         since, until = (dt.datetime.combine(day, dt.time(), tzinfo=zone) for day in days)
         return since, min(until, over)
+
+
+def _sensible(day: dt.date) -> dt.date:
+    if not 1990 <= day.year <= 2099:
+        raise forms.ValidationError("Choose a day between 1990 and 2099.")
+    return day
 
 
 class UploadForm(forms.Form):

@@ -28,7 +28,7 @@ from runs.tools.registry import ledger
 
 R = LineResult
 DONE = (OperationState.SUCCEEDED, OperationState.COMPENSATED)
-SOME = 100  # lines, or operations, looked at in one step
+SOME = 500  # lines, or operations, looked at in one step
 AROUND = dt.timedelta(days=1)  # how far their clock and ours may be apart
 _KINDS = {matching.DIFFERENT: Case.Kind.DIFFERENT, matching.DUPLICATE: Case.Kind.DUPLICATE}
 
@@ -72,9 +72,15 @@ def _judge(statement: Statement, operation: Operation) -> None:
         lines = _lines_of(statement, operation)
         if not lines:
             return  # another worker has judged them
-        ours = ours_of(operation)
+        ours, now = ours_of(operation), clock.now()
+        if StatementOurs.objects.filter(statement=statement, operation=operation).exists():
+            # it was settled by this very name after its other lines were judged
+            ids = [one.pk for one in lines]
+            StatementLine.objects.filter(pk__in=ids).update(
+                result=R.DUPLICATE, tells="listed besides the line that is it", operation=operation, judged_at=now
+            )
+            return
         judged = judge(ours=ours, lines=[theirs_of(one) for one in lines])
-        now = clock.now()
         for line, (result, tells) in zip(lines, judged.lines, strict=True):
             line.result, line.tells, line.operation, line.judged_at = R(result), tells, operation, now
             line.save(update_fields=["result", "tells", "operation", "judged_at"])

@@ -5,11 +5,12 @@ page twice adds nothing. No call is made inside a transaction.
 """
 
 import datetime as dt
+import logging
 import time
 from collections.abc import Iterator
 from itertools import islice
 
-from django.db import transaction
+from django.db import DatabaseError, InterfaceError, transaction
 from django.db.models import F, Max, Min
 
 from reconciliation import csvfile
@@ -22,6 +23,7 @@ from runs.texts import storable
 from runs.tools.base import Listed, ListPage, Unreachable
 from runs.tools.registry import ledger
 
+log = logging.getLogger(__name__)
 IN_HAND = dt.timedelta(seconds=60)  # a worker that says nothing for so long has gone; another goes on
 PART = 1000  # lines of a file in one transaction
 MOST_PAGES = 20_000
@@ -48,11 +50,19 @@ def work(*, number: int, seconds: float) -> int:
     if statement is None:
         return 0
     until, steps = time.monotonic() + seconds, 0
-    while _step(statement, until):
-        steps += 1
-        statement.refresh_from_db()
-        if time.monotonic() > until:
-            break
+    try:
+        while _step(statement, until):
+            steps += 1
+            statement.refresh_from_db()
+            if time.monotonic() > until:
+                break
+    except (DatabaseError, InterfaceError):
+        raise  # it is due again when this worker's time with it is over
+    except Exception as problem:  # one statement that nobody foresaw must not be tried at once for ever, unseen
+        log.exception("%s broke off", statement.label)
+        pause = retry.backoff(attempt=statement.failures + 5, base=1, cap=300)
+        _put_off(statement, f"It broke off ({type(problem).__name__}).", clock.now() + pause, failed=True)
+        return steps
     Statement.objects.filter(pk=number, finished_at__isnull=True, problem="").update(due_at=clock.ClockTimestamp())
     return steps + 1
 

@@ -40,6 +40,7 @@ def test_an_admin_reads_a_period_and_sees_what_differs(books: Books) -> None:
     assert wrong.status_code == 422 and "That day has not begun yet" in html(wrong)
     turned = client.post("/statements/start", {**form, "last": "2020-01-01"})
     assert turned.status_code == 422 and "before the first" in html(turned)
+    assert client.post("/statements/start", {**form, "first": "0001-01-01"}).status_code == 422
     assert client.post("/statements/start", {**form, "as_user": "0"}).status_code == 403
     assert client.post("/statements/start", form).status_code == 302
     found = Statement.objects.get()

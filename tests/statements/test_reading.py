@@ -120,6 +120,18 @@ def test_one_that_comes_back_late_stores_nothing(books: Books, monkeypatch: pyte
     assert found.stage == "finished" and lines(found) == made and found.pages == 3
 
 
+def test_one_that_breaks_off_says_so_and_is_not_tried_at_once(books: Books, monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks(*_: object) -> bool:
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(statement_reading, "_store_page", breaks)
+        found = books.work(books.ask())
+    assert found.problem == "It broke off (ZeroDivisionError)." and found.due_at and found.due_at > clock.read()
+    books.due(found)
+    assert books.work(found).stage == "finished" and found.problem == ""
+
+
 def test_a_period_has_to_be_over_and_a_right_to_be_held(books: Books) -> None:
     now = clock.read()
     hour = dt.timedelta(hours=1)

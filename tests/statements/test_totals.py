@@ -1,12 +1,14 @@
 """However lines and operations fall, each is counted once and both sides add up exactly."""
 
 import datetime as dt
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciliation import matching
-from reconciliation.matching import Ours, Theirs, judge, totals
+from reconciliation.matching import Ours, Theirs, alike, judge, totals
 
 AT = dt.datetime(2026, 10, 31, tzinfo=dt.UTC)
 CURRENCIES = st.sampled_from(["USD", "EUR", "JPY"])
@@ -64,3 +66,50 @@ def test_one_line_is_the_operation_and_only_what_stands_is_disputed(ours: Ours, 
     assert judged == judge(ours=ours, lines=lines) and (judged.about == ()) == (judged.case == "")
     if results == ["confirmed"]:
         assert not judged.case and (lines[0].stands == ours.stands)
+
+
+def line(reference: str = "CR-1", **changes: Any) -> Theirs:
+    given = {"identity": "i/1", "account": "acme", "amount_minor": 500, "currency": "USD", "at": AT, "number": 1}
+    return Theirs(reference=reference, **{**given, **changes})
+
+
+def operation(**changes: Any) -> Ours:
+    given = {"accounts": frozenset({"acme"}), "references": frozenset({"CR-1"}), "identity": "i/1", "currency": "USD"}
+    return Ours(**{"state": "succeeded", "amount_minor": 500, **given, **changes})
+
+
+@pytest.mark.parametrize(
+    ("ours", "lines", "results", "case", "told"),
+    [
+        (operation(), [line()], ["confirmed"], "", ""),
+        (operation(), [line(amount_minor=501)], ["different"], "different", "sent $5.00 USD, recorded $5.01 USD"),
+        (operation(), [line(currency="EUR")], ["different"], "different", "Currency: sent USD, recorded EUR"),
+        (operation(), [line(account="Other")], ["different"], "different", "Account: sent acme, recorded Other"),
+        (operation(), [line(account="ACME")], ["confirmed"], "", ""),
+        (operation(), [line(void=True)], ["different"], "different", "CR-1 is void there"),
+        (operation(), [line(identity="x")], ["different"], "different", "Identity: sent i/1, recorded x"),
+        (operation(), [line("CR-2")], ["different"], "different", "it is CR-2 there and CR-1 here"),
+        (operation(), [line("CR-2"), line()], ["duplicate", "confirmed"], "duplicate", "CR-1 and CR-2 carry one"),
+        (operation(), [line(), line("CR-2", void=True)], ["confirmed", "duplicate"], "", "void since"),
+        (operation(), [line(), line(number=2)], ["confirmed", "duplicate"], "", "listed more than once"),
+        (operation(known_second="CR-2"), [line(), line("CR-2")], ["confirmed", "duplicate"], "", "named already"),
+        (operation(state="failed", references=frozenset()), [line()], ["different"], "different", "nothing was done"),
+        (operation(state="failed", references=frozenset()), [line(void=True)], ["confirmed"], "", ""),
+        (operation(state="open", references=frozenset()), [line()], ["unconfirmed"], "", "asked now"),
+    ],
+)
+def test_what_each_line_turns_out_to_be(
+    ours: Ours, lines: list[Theirs], results: list[str], case: str, told: str
+) -> None:
+    judged = judge(ours=ours, lines=lines)
+    assert [result for result, _ in judged.lines] == results and judged.case == case
+    assert told in judged.tells
+
+
+def test_only_a_line_without_identity_is_alike() -> None:
+    far, near = AT + dt.timedelta(days=3), AT + dt.timedelta(hours=3)
+    lines = [
+        line("A", identity="", at=near), line("B"), line("C", identity="", at=far), line("F", identity="", void=True),
+        line("D", identity="", account=""), line("E", identity="", account="other"),
+    ]  # fmt: skip
+    assert alike(ours=operation(), at=AT, lines=lines) == ["D", "A"]
