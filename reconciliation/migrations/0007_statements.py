@@ -121,6 +121,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='statementline',
+            index=models.Index(fields=['statement', 'number'], name='statement_line_order'),
+        ),
+        migrations.AddIndex(
+            model_name='statementline',
             index=models.Index(fields=['statement', 'result', 'number'], name='statement_line_result'),
         ),
         migrations.AddIndex(

@@ -147,6 +147,7 @@ class StatementLine(models.Model):
         ]
         indexes = [
             models.Index(name="statement_line_open", fields=["statement", "id"], condition=Q(judged_at__isnull=True)),
+            models.Index(name="statement_line_order", fields=["statement", "number"]),
             models.Index(name="statement_line_result", fields=["statement", "result", "number"]),
             models.Index(name="statement_line_identity", fields=["statement", "identity"]),
             models.Index(name="statement_line_reference", fields=["statement", "reference"]),

@@ -8,7 +8,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from reconciliation.models import Difference, Statement
+from reconciliation.models import Case, Difference, Statement
 from runs import clock
 from tests.pages.conftest import Visitor, chromium, site, visitor
 from tests.statements.conftest import Books
@@ -148,6 +148,7 @@ def test_the_pages_are_sound_in_a_browser(books: Books, visitor: Visitor, theme:
     seen = {
         "list": "/statements/", "result": f"/statements/{read.pk}/", "file": f"/statements/{file.pk}/?result=unread",
         "waiting": f"/statements/{waiting.pk}/", "cases": "/cases/",
+        "case": f"/cases/{Case.objects.get().pk}/",
     }  # fmt: skip
     for name, path in seen.items():
         page = visitor.goto(path)
