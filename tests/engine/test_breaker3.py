@@ -263,3 +263,66 @@ def test_trying_again_says_nothing_false_of_a_run_that_waits_for_its_own_timer(w
         engine.advance(run_id=run.pk)
     run.refresh_from_db()
     assert not result.ok or run.state != "waiting", (result.code, ACTS["again"].done, run.waits_for)
+
+
+def test_a_freeze_is_taken_although_one_worker_stopped_in_the_middle_of_opening_an_attempt(world: World) -> None:
+    with psycopg.connect(world.database) as stopped:
+        stopped.execute("SELECT approvals_freezes_in_force()")
+        began = time.monotonic()
+        try:
+            made = freezing.freeze(scope="all", principal=priya(world), reason="everything is booked twice")
+        except OperationalError as problem:
+            raise AssertionError(f"not frozen after {time.monotonic() - began:.1f} s: {problem}") from problem
+    assert made.ok
+
+
+def test_a_circuit_is_not_closed_by_a_reading_that_never_asked_its_system(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from agentops.workflows.registry import WORKFLOWS
+    from reconciliation.models import Dependency
+    from tests.engine.known import Scripted
+
+    class Mails(Scripted):
+        tools = ("billing.create_credit",)
+
+    monkeypatch.setitem(WORKFLOWS, "scripted", {"1": Mails("1")})
+    now = clock.read()
+    Dependency.objects.create(name="billing", failures=5, open_since=now, ask_at=now, last_failure="No answer.")
+    asked = len(world.sandbox.requests())
+    world.work(world.scripted("mails"), until=lambda one: one.is_over)
+    assert len(world.sandbox.requests()) == asked  # nobody asked billing anything
+    assert Dependency.objects.get(pk="billing").open_since is not None
+
+
+def test_what_waits_for_a_source_does_not_say_that_it_waits_for_a_lifted_freeze(world: World, settings: Any) -> None:
+    from runs import transitions
+    from django.db import transaction
+
+    run = world.work(world.start())
+    frozen = freezing.freeze(scope="all", principal=priya(world), reason="x").freeze
+    assert frozen is not None
+    due(run)
+    world.work(run, until=lambda one: one.frozen_by is not None)
+    with transaction.atomic():  # somebody opens the request's page
+        transitions.want_facts(run=Run.objects.select_for_update().get(pk=run.pk))
+    world.work(run, until=lambda one: one.lease_until is None)
+    assert freezing.lift(freeze_id=frozen.pk, principal=priya(world), reason="x").ok
+    settings.HELPDESK_URL = "http://127.0.0.1:9"  # the relay has not come yet; a worker that was hinted before does
+    due(run)
+    engine.advance(run_id=run.pk)
+    run.refresh_from_db()
+    assert run.state == "awaiting_approval" and run.frozen_by is None
+    assert "freeze" not in run.waits_for, run.waits_for
+
+
+def test_a_person_may_try_again_what_no_freeze_holds_any_more(world: World) -> None:
+    run = world.start("CS-8815")
+    frozen = freezing.freeze(scope="all", principal=priya(world), reason="x").freeze
+    assert frozen is not None
+    world.work(run, until=lambda one: one.frozen_by is not None)
+    assert freezing.lift(freeze_id=frozen.pk, principal=priya(world), reason="x").ok
+    result = acts.perform(act="again", run_id=run.pk, principal=priya(world), reason="the relay is dead")
+    assert result.ok, result
+
+
