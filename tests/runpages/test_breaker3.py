@@ -1,0 +1,65 @@
+"""What an old page of many runs does, and pages asked for in every awkward way."""
+
+import pytest
+
+from runs.models import Batch, BatchItem
+from tests.runpages import scenes, world
+from tests.runpages.test_many import AGO, OPERATE, VIEW, Maker, html, me, several
+
+
+def test_the_button_acts_on_no_more_runs_than_it_named(db: str, signed_in: Maker) -> None:
+    seen, client = several(2), signed_in(VIEW, OPERATE)
+    page = html(client.get("/runs/many/", {"act": "cancel", "all": "1", "q": "customer"}))
+    assert "Cancel 2 runs</button>" in page
+    for number in range(3):  # they come while the page is open
+        world.new_run(title=f"Credit for customer {number} again", subject=f"CS-88{number:02d}")
+    answer = client.post("/runs/many/do", me(act="cancel", all="1", q="customer", state="", reason="x"))
+    acted = set(BatchItem.objects.values_list("run_id", flat=True))
+    print(answer.status_code, Batch.objects.get().total)
+    assert acted <= {run.pk for run in seen}, f"{len(acted)} instead of 2"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"act": "pause", "all": "1", "q": "a\x00b"},
+        {"act": "pause", "all": "1", "q": "\ud800".encode("utf-8", "surrogatepass")},
+        {"act": "pause", "all": "1", "q": "%_\\", "state": "\x00"},
+        {"act": "\x00", "all": "1"},
+        {"act": "pause", "run": ["x" * 1000, "\x00", "{" + "0" * 32 + "}"]},
+        {"act": "pause", "page": "99999999999999999999"},
+    ],
+    ids=ascii,
+)
+def test_odd_queries(db: str, signed_in: Maker, query: dict[str, object]) -> None:
+    several(1)
+    client = signed_in(VIEW, OPERATE)
+    client.raise_request_exception = False
+    assert client.get("/runs/many/", query).status_code < 500
+    assert client.post("/runs/many/do", me(**query, reason="x\x00")).status_code < 500
+    assert client.get("/switches/", query).status_code < 500
+    batch = Batch.objects.first()
+    if batch is not None:
+        for page in ("0", "-1", "9" * 15, "9" * 30, "\x00", "²"):
+            assert client.get(f"/runs/many/{batch.pk}/", {"page": page}).status_code < 500, page
+
+
+def test_cancelled_twice_over(db: str, signed_in: Maker) -> None:
+    assert scenes.completed(AGO)
+
+
+def test_an_old_page_does_not_end_a_pause_that_it_never_showed(db: str, signed_in: Maker) -> None:
+    from agentops import acts
+    from runs.models import Run
+    from runs.services import principals
+
+    [run], client, system = several(1), signed_in(VIEW, OPERATE), principals.system()
+    acts.perform(act="pause", run_id=run.pk, principal=system, reason="lunch")
+    page = html(client.get(f"/runs/{run.pk}/"))
+    form = page[page.index("act/resume") :][:2500]
+    fields = dict(__import__("re").findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', form))
+    acts.perform(act="resume", run_id=run.pk, principal=system, reason="back")
+    acts.perform(act="pause", run_id=run.pk, principal=system, reason="fraud: nobody touches this")
+    print(sorted(fields))
+    client.post(f"/runs/{run.pk}/act/resume", {**me(), **fields, "reason": "lunch is over"})
+    assert Run.objects.get(pk=run.pk).paused_at is not None
