@@ -38,6 +38,5 @@ def test_trying_again_now_costs_nobody_a_place(outside: Outside, monkeypatch: py
     assert moved is not None
     newcomer = on(third).wake_at
     assert newcomer is not None
-    print(moved - place, newcomer - clock.read())
     assert moved - place < dt.timedelta(seconds=5), moved - place
     assert newcomer - clock.read() < dt.timedelta(seconds=60)
