@@ -4,8 +4,10 @@ The last two need to know of operations and requests, so they are here and not b
 locked run, inside `runs.services.operate.carry_out`.
 """
 
+import datetime as dt
 import uuid
 from collections.abc import Callable
+from functools import partial
 
 from agentops.reasons import Reason
 from agentops.steps import base
@@ -109,6 +111,11 @@ def perform(
     principal: Principal,
     reason: str,
     keep: Callable[[OperateResult], None] | None = None,
+    paused_at: dt.datetime | None = None,
 ) -> OperateResult:
-    """One of `INNER` on one run, in one durable transaction. Raises KeyError for another act, and Run.DoesNotExist."""
-    return operate.carry_out(act=act, inner=INNER[act], run_id=run_id, principal=principal, reason=reason, keep=keep)
+    """One of `INNER` on one run, in one durable transaction. Resuming ends the pause that began `paused_at` and no
+    other, where that is given. Raises KeyError for another act, and Run.DoesNotExist."""
+    inner = INNER[act]
+    if act == "resume":
+        inner = partial(operate.resuming, shown=paused_at)
+    return operate.carry_out(act=act, inner=inner, run_id=run_id, principal=principal, reason=reason, keep=keep)

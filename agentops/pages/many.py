@@ -9,12 +9,11 @@ from django.contrib import messages
 from django.db.models import Case, Count, Q, QuerySet, When
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_GET, require_POST
 
 from agentops import batches
 from agentops.pages.operating import ACTS, sentence
-from agentops.pages.run import ReasonForm, whole_number
+from agentops.pages.run import ReasonForm, moment, whole_number
 from agentops.pages.runs import also_matching, page_number
 from runs import clock, queries
 from runs.access import needs, refused, someone_else, user_of
@@ -64,15 +63,6 @@ def _chosen(data: QueryDict, *, asked_at: dt.datetime) -> Choice:
         words = "ticked in the list"
     live = runs.filter(finished_at__isnull=True)
     return Choice(runs=live, words=words, all=every, ids=ids, text=text, group=group, asked_at=asked_at)
-
-
-def _asked_at(text: str) -> dt.datetime | None:
-    """When the page asked its question; None when it does not say."""
-    try:
-        at = parse_datetime(text)
-    except ValueError:
-        return None
-    return at if at is not None and at.tzinfo is not None else None
 
 
 def _is_id(text: str) -> bool:
@@ -128,7 +118,7 @@ def many_do(request: HttpRequest) -> HttpResponse:
         raise Http404
     if not form.is_valid():
         return _question(request, request.POST, form, status=422)
-    asked_at = _asked_at(request.POST.get("asked_at", ""))
+    asked_at = moment(request.POST.get("asked_at", ""))
     choice = _chosen(request.POST, asked_at=asked_at or clock.read())
     started = batches.start(
         act=act,

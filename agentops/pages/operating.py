@@ -16,6 +16,8 @@ _SAID = {
     "already_requested": "{by} has asked for that already.",
     "reason_needed": "Say why: the reason stays in the run's record.",
     "not_paused": "The run is not paused. Nothing was changed.",
+    "paused_anew": "It was resumed and paused again after this page was opened, for a reason the page did not show."
+    " Nothing was changed.",
     "not_waiting": "The run no longer needs a person: it is {state} now. Nothing was changed.",
     "claimed_by_other": "{by} has this run. Ask them to give it back; a claim lapses after 30 minutes. Nothing"
     " was changed.",

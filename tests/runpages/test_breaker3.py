@@ -34,20 +34,3 @@ def test_odd_queries(db: str, signed_in: Maker, query: dict[str, object]) -> Non
 
 def test_cancelled_twice_over(db: str, signed_in: Maker) -> None:
     assert scenes.completed(AGO)
-
-
-def test_an_old_page_does_not_end_a_pause_that_it_never_showed(db: str, signed_in: Maker) -> None:
-    from agentops import acts
-    from runs.models import Run
-    from runs.services import principals
-
-    [run], client, system = several(1), signed_in(VIEW, OPERATE), principals.system()
-    acts.perform(act="pause", run_id=run.pk, principal=system, reason="lunch")
-    page = html(client.get(f"/runs/{run.pk}/"))
-    form = page[page.index("act/resume") :][:2500]
-    fields = dict(__import__("re").findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', form))
-    acts.perform(act="resume", run_id=run.pk, principal=system, reason="back")
-    acts.perform(act="pause", run_id=run.pk, principal=system, reason="fraud: nobody touches this")
-    print(sorted(fields))
-    client.post(f"/runs/{run.pk}/act/resume", {**me(), **fields, "reason": "lunch is over"})
-    assert Run.objects.get(pk=run.pk).paused_at is not None

@@ -2,7 +2,9 @@
 
 import re
 
+from agentops import acts
 from runs.models import Batch, BatchItem
+from runs.services import principals
 from tests.runpages import world
 from tests.runpages.test_many import OPERATE, VIEW, Maker, html, me, several
 
@@ -30,3 +32,20 @@ def test_where_more_match_by_now_it_asks_again(db: str, signed_in: Maker) -> Non
         assert answer.status_code == 409 and "More runs match by now" in html(answer)
         assert "Cancel 3 runs</button>" in html(answer)
     assert not Batch.objects.exists()
+
+
+def test_resuming_ends_no_pause_that_the_page_never_showed(db: str, signed_in: Maker) -> None:
+    [run], client, system = several(1), signed_in(VIEW, OPERATE), principals.system()
+    assert acts.perform(act="pause", run_id=run.pk, principal=system, reason="lunch").ok
+    page = html(client.get(f"/runs/{run.pk}/"))
+    fields = dict(_HIDDEN.findall(page[page.index("act/resume") :]))
+    assert acts.perform(act="resume", run_id=run.pk, principal=system, reason="back").ok
+    assert acts.perform(act="pause", run_id=run.pk, principal=system, reason="nobody touches this").ok
+    body = {**fields, **me(), "reason": "lunch is over"}
+    answer = html(client.post(f"/runs/{run.pk}/act/resume", body, follow=True))
+    run.refresh_from_db()
+    assert run.paused_at is not None and "paused again after this page was opened" in answer
+    fields = dict(_HIDDEN.findall(answer[answer.index("act/resume") :]))
+    client.post(f"/runs/{run.pk}/act/resume", {**fields, **me(), "reason": "it was nothing"})
+    run.refresh_from_db()
+    assert run.paused_at is None
