@@ -17,6 +17,7 @@ from runs.models import Evidence, ModelCall, Principal, Proposal, Run
 from runs.models.run import RunState
 from runs.texts import one_line
 from runs.tools.base import NoSuchThing, Unreachable
+from runs.tools.http import noting_asked
 from runs.tools.registry import contract
 
 
@@ -36,8 +37,12 @@ def read_facts(step: Step, *, resume_to: RunState, tool: str = "") -> dict[str, 
         return wait_for_gate(step, go, resume_to=resume_to)
     asked_at, step.hand.quiet = go.now, go.quiet
     try:
-        readings = [*step.workflow.gather(data=step.run.input), *waiting.readings(run=step.run)]
-        gates.heard_reading(systems=systems, go=go, problem=None)
+        with noting_asked() as asked:
+            read = step.workflow.gather(data=step.run.input)
+        answered = asked | {one.source for one in read}  # the others were not asked, so nothing is known of them
+        gates.heard_reading(systems=sorted(answered.intersection(systems)), go=go, problem=None)
+        gates.end_trials(names=sorted(go.troubled - answered))
+        readings = [*read, *waiting.readings(run=step.run)]
     except Unreachable as problem:
         gates.heard_reading(systems=systems, go=go, problem=problem)
         return _wait_for_source(step, resume_to, str(problem))

@@ -276,25 +276,6 @@ def test_a_freeze_is_taken_although_one_worker_stopped_in_the_middle_of_opening_
     assert made.ok
 
 
-def test_a_circuit_is_not_closed_by_a_reading_that_never_asked_its_system(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from agentops.workflows.registry import WORKFLOWS
-    from reconciliation.models import Dependency
-    from tests.engine.known import Scripted
-
-    class Mails(Scripted):
-        tools = ("billing.create_credit",)
-
-    monkeypatch.setitem(WORKFLOWS, "scripted", {"1": Mails("1")})
-    now = clock.read()
-    Dependency.objects.create(name="billing", failures=5, open_since=now, ask_at=now, last_failure="No answer.")
-    asked = len(world.sandbox.requests())
-    world.work(world.scripted("mails"), until=lambda one: one.is_over)
-    assert len(world.sandbox.requests()) == asked  # nobody asked billing anything
-    assert Dependency.objects.get(pk="billing").open_since is not None
-
-
 def test_what_waits_for_a_source_does_not_say_that_it_waits_for_a_lifted_freeze(world: World, settings: Any) -> None:
     from runs import transitions
     from django.db import transaction
@@ -324,5 +305,3 @@ def test_a_person_may_try_again_what_no_freeze_holds_any_more(world: World) -> N
     assert freezing.lift(freeze_id=frozen.pk, principal=priya(world), reason="x").ok
     result = acts.perform(act="again", run_id=run.pk, principal=priya(world), reason="the relay is dead")
     assert result.ok, result
-
-
