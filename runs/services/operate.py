@@ -151,7 +151,7 @@ def release(*, run_id: uuid.UUID, principal: Principal) -> OperateResult:
         if refused := _for_person(run, principal, "release"):
             return refused
         run.owner = None
-        run.waits_for = "a person to go on"
+        run.waits_for = holding.awaited(run=run)
         run.save(update_fields=["owner", "waits_for"])
         record.append(run=run, kind="run.released_by_person", actor=principal, by=str(principal))
         return OperateResult(code="ok")
