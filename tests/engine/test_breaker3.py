@@ -160,53 +160,6 @@ def test_what_the_policy_allowed_by_itself_goes_on_by_itself_after_a_long_freeze
     assert run.state == "completed", run.person_reason
 
 
-def test_a_run_with_a_person_does_not_say_that_it_waits_to_be_resumed(world: World) -> None:
-    run = world.work(world.start("CS-8836"))
-    assert run.state == "needs_person"
-    assert operate.claim(run_id=run.pk, principal=priya(world)).ok
-    assert acts.perform(act="pause", run_id=run.pk, principal=priya(world), reason="x").ok
-    engine.advance(run_id=run.pk)
-    assert acts.perform(act="resume", run_id=run.pk, principal=priya(world), reason="x").ok
-    engine.advance(run_id=run.pk)
-    run.refresh_from_db()
-    assert (run.state, run.paused_at, run.waits_for) == ("needs_person", None, f"{priya(world)} to go on")
-
-
-def test_who_waits_longest_for_a_resource_is_next(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A newcomer that takes it first does not send the woken one to the end of the line."""
-    monkeypatch.setattr(execute, "RESOURCE_RETRY", dt.timedelta(minutes=10))
-    first, longest, second, newcomer = approved_runs(world, 4)
-
-    def loses_track(run: Run) -> None:
-        world.fault("execute_and_timeout")
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(retry, "backoff", lambda **_: dt.timedelta(hours=1))
-            world.work(run, until=lambda one: one.state == "outcome_unknown" and one.lease_until is None)
-
-    def settles(run: Run) -> None:
-        due(run)
-        Operation.objects.filter(run=run, state="unknown").update(next_probe_at=clock.ClockTimestamp())
-        world.work(run)
-
-    loses_track(first)
-    for run in (longest, second):
-        world.work(run, until=lambda one: one.state == "waiting")
-        assert run.waits_on.startswith("resource:")
-    settles(first)
-    assert holds.wake_waiting() == 1
-    longest.refresh_from_db()
-    assert longest.wake_at is not None and longest.wake_at <= clock.read()
-    loses_track(newcomer)  # comes in between
-    longest = world.work(longest, until=lambda one: one.state == "waiting")
-    assert longest.waits_on.startswith("resource:")
-    settles(newcomer)
-    assert holds.wake_waiting() == 1
-    longest.refresh_from_db(), second.refresh_from_db()
-    now = clock.read()
-    assert longest.wake_at is not None and second.wake_at is not None
-    assert longest.wake_at <= now < second.wake_at
-
-
 def test_a_cancel_is_carried_out_although_its_run_kept_failing_for_a_while(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -255,16 +208,6 @@ def test_a_cancel_of_a_run_that_a_person_has_is_carried_out_although_it_kept_fai
     assert run.state == "cancelled"
 
 
-def test_trying_again_says_nothing_false_of_a_run_that_waits_for_its_own_timer(world: World) -> None:
-    run = world.work(world.scripted("t", {"key": "quiet", "timer": 900_000}), until=lambda o: o.state == "waiting")
-    assert "waits for a time goes on now" in ACTS["again"].does
-    result = acts.perform(act="again", run_id=run.pk, principal=priya(world), reason="x")
-    for _ in range(3):
-        engine.advance(run_id=run.pk)
-    run.refresh_from_db()
-    assert not result.ok or run.state != "waiting", (result.code, ACTS["again"].done, run.waits_for)
-
-
 def test_a_freeze_is_taken_although_one_worker_stopped_in_the_middle_of_opening_an_attempt(world: World) -> None:
     with psycopg.connect(world.database) as stopped:
         stopped.execute("SELECT approvals_freezes_in_force()")
@@ -274,34 +217,3 @@ def test_a_freeze_is_taken_although_one_worker_stopped_in_the_middle_of_opening_
         except OperationalError as problem:
             raise AssertionError(f"not frozen after {time.monotonic() - began:.1f} s: {problem}") from problem
     assert made.ok
-
-
-def test_what_waits_for_a_source_does_not_say_that_it_waits_for_a_lifted_freeze(world: World, settings: Any) -> None:
-    from runs import transitions
-    from django.db import transaction
-
-    run = world.work(world.start())
-    frozen = freezing.freeze(scope="all", principal=priya(world), reason="x").freeze
-    assert frozen is not None
-    due(run)
-    world.work(run, until=lambda one: one.frozen_by is not None)
-    with transaction.atomic():  # somebody opens the request's page
-        transitions.want_facts(run=Run.objects.select_for_update().get(pk=run.pk))
-    world.work(run, until=lambda one: one.lease_until is None)
-    assert freezing.lift(freeze_id=frozen.pk, principal=priya(world), reason="x").ok
-    settings.HELPDESK_URL = "http://127.0.0.1:9"  # the relay has not come yet; a worker that was hinted before does
-    due(run)
-    engine.advance(run_id=run.pk)
-    run.refresh_from_db()
-    assert run.state == "awaiting_approval" and run.frozen_by is None
-    assert "freeze" not in run.waits_for, run.waits_for
-
-
-def test_a_person_may_try_again_what_no_freeze_holds_any_more(world: World) -> None:
-    run = world.start("CS-8815")
-    frozen = freezing.freeze(scope="all", principal=priya(world), reason="x").freeze
-    assert frozen is not None
-    world.work(run, until=lambda one: one.frozen_by is not None)
-    assert freezing.lift(freeze_id=frozen.pk, principal=priya(world), reason="x").ok
-    result = acts.perform(act="again", run_id=run.pk, principal=priya(world), reason="the relay is dead")
-    assert result.ok, result
