@@ -4,16 +4,19 @@ The last two need to know of operations and requests, so they are here and not b
 locked run, inside `runs.services.operate.carry_out`.
 """
 
+import datetime as dt
 import uuid
 from collections.abc import Callable
+from functools import partial
 
 from agentops.reasons import Reason
 from agentops.steps import base
-from approvals.models import ApprovalRequest
+from approvals import freezes
+from approvals.models import ApprovalRequest, Freeze
 from approvals.models.request import RequestState
 from reconciliation.models import Attempt, Operation
 from reconciliation.models.operation import IN_FLIGHT
-from runs import clock, record, transitions
+from runs import clock, record, transitions, waiting
 from runs.models import Principal, Run
 from runs.models.run import RunState
 from runs.services import operate
@@ -24,7 +27,7 @@ def trying_again(run: Run, principal: Principal, reason: str) -> OperateResult:
     """Let a run that waits go on now. Where the outcome of something sent is not known, the other side is asked now;
     nothing is ever sent again by this.
 
-    Refusals: cancelling, paused, needs_person, frozen, awaits_answer, at_work, asked_to_wait.
+    Refusals: cancelling, paused, needs_person, frozen, awaits_answer, at_work, own_wait, asked_to_wait.
     """
     if refused := _stands_still(run):
         return refused
@@ -61,12 +64,15 @@ def _stands_still(run: Run) -> OperateResult | None:
 
 
 def _held_by_others(run: Run, operation: Operation | None) -> OperateResult | None:
-    if run.frozen_by is not None:
-        return OperateResult(code="frozen", detail={"freeze": run.waits_for})
+    if freeze := _freeze(run):
+        return OperateResult(code="frozen", detail={"freeze": freeze})
     if run.wake_at is not None and run.wake_at <= clock.now():
         return OperateResult(code="at_work")
     if ApprovalRequest.objects.filter(run=run, state=RequestState.OPEN).exists():
         return OperateResult(code="awaits_answer")
+    wait = waiting.open_wait(run=run) if run.frozen_by is None else None
+    if wait is not None and run.wake_at == wait.due_at:  # and for nothing else, such as another worker
+        return OperateResult(code="own_wait", detail={"what": wait.words})
     if operation is None or operation.next_attempt_at is None or operation.next_attempt_at <= clock.now():
         return None
     last = operation.attempts.order_by("-number").first()
@@ -74,6 +80,16 @@ def _held_by_others(run: Run, operation: Operation | None) -> OperateResult | No
         until = operation.next_attempt_at.isoformat()
         return OperateResult(code="asked_to_wait", detail={"system": operation.system, "until": until})
     return None
+
+
+def _freeze(run: Run) -> str:
+    """The freeze that holds it, in words. Once lifted it holds nothing, also before the relay has woken the run."""
+    if run.frozen_by is None:
+        return ""
+    if Freeze.objects.filter(pk=run.frozen_by, lifted_at__isnull=True).exists():
+        return run.waits_for
+    another = freezes.over(workflow=run.workflow)
+    return "" if another is None else another.words
 
 
 def handing_over(run: Run, principal: Principal, reason: str) -> OperateResult:
@@ -109,6 +125,11 @@ def perform(
     principal: Principal,
     reason: str,
     keep: Callable[[OperateResult], None] | None = None,
+    paused_at: dt.datetime | None = None,
 ) -> OperateResult:
-    """One of `INNER` on one run, in one durable transaction. Raises KeyError for another act, and Run.DoesNotExist."""
-    return operate.carry_out(act=act, inner=INNER[act], run_id=run_id, principal=principal, reason=reason, keep=keep)
+    """One of `INNER` on one run, in one durable transaction. Resuming ends the pause that began `paused_at` and no
+    other, where that is given. Raises KeyError for another act, and Run.DoesNotExist."""
+    inner = INNER[act]
+    if act == "resume":
+        inner = partial(operate.resuming, shown=paused_at)
+    return operate.carry_out(act=act, inner=inner, run_id=run_id, principal=principal, reason=reason, keep=keep)

@@ -26,7 +26,8 @@ AT_ONCE_SECONDS = 0.5  # then the relay looks at what else is due
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchResult:
-    """`code` is ok, or a refusal: no_right, reason_needed, none_chosen, too_many (`detail` has the limit)."""
+    """`code` is ok, or a refusal: no_right, reason_needed, none_chosen, too_many (`detail` has the limit), more_now
+    (more are chosen by now than were shown)."""
 
     code: str
     batch: Batch | None = None
@@ -37,9 +38,12 @@ class BatchResult:
         return self.code == "ok"
 
 
-def start(*, act: str, runs: QuerySet[Run], chosen: str, principal: Principal, reason: str) -> BatchResult:
+def start(
+    *, act: str, runs: QuerySet[Run], chosen: str, principal: Principal, reason: str, shown: int | None = None
+) -> BatchResult:
     """Write down what is to be done to each of those runs that is not over. `chosen` says in words how they were
-    chosen. One durable transaction; nothing is done to any run yet. Raises KeyError for an act that does not exist."""
+    chosen, `shown` how many they were when the person was asked: it is done to no more. One durable transaction;
+    nothing is done to any run yet. Raises KeyError for an act that does not exist."""
     if act not in acts.INNER:
         raise KeyError(act)
     if not reason.strip():
@@ -52,6 +56,8 @@ def start(*, act: str, runs: QuerySet[Run], chosen: str, principal: Principal, r
             return BatchResult(code="none_chosen")
         if len(ids) > MOST:
             return BatchResult(code="too_many", detail={"limit": MOST})
+        if shown is not None and len(ids) > shown:
+            return BatchResult(code="more_now")
         batch = Batch.objects.create(
             act=act, reason=reason.strip(), chosen=chosen[:300], principal=principal, total=len(ids)
         )

@@ -34,7 +34,7 @@ from reconciliation.case_opening import open_case
 from reconciliation.models import Case, Operation
 from reconciliation.models.operation import IN_FLIGHT
 from reconciliation.services import processes
-from runs import clock, faultpoints, leases, record, retry
+from runs import clock, faultpoints, holding, leases, record, retry
 from runs.models import Run
 from runs.models.run import RunState
 from runs.services import principals, signalling
@@ -150,7 +150,7 @@ def _park_for_person(lease: leases.Lease) -> Next:
             run=run, kind=signalling.DOCUMENT, to=RunState.GATHERING, actor=principals.system()
         ):
             return Next.GO_ON
-        return park(run, until=None, waits_for=run.waits_for)
+        return park(run, until=None, waits_for=holding.awaited(run=run))
 
 
 def _park_paused(lease: leases.Lease) -> Next:

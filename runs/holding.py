@@ -10,6 +10,11 @@ OPERATE = "runs.operate_run"
 CLAIMED = "run.claimed_by_person"
 
 
+def awaited(*, run: Run) -> str:
+    """What a run that needs a person waits for, as words after "waits for"."""
+    return f"{holder(run=run) or 'a person'} to go on"
+
+
 def holder(*, run: Run) -> Principal | None:
     """The owner whose claim still keeps others out. Reads the claim's time from the run's record."""
     if run.owner is None:

@@ -1,5 +1,6 @@
 """One act on many runs: what is chosen, the question with its consequence, and what became of each run."""
 
+import datetime as dt
 import uuid
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from agentops import batches
 from agentops.pages.operating import ACTS, sentence
-from agentops.pages.run import ReasonForm
+from agentops.pages.run import ReasonForm, moment, whole_number
 from agentops.pages.runs import also_matching, page_number
 from runs import clock, queries
 from runs.access import needs, refused, someone_else, user_of
@@ -25,6 +26,7 @@ SHOWN = 8  # runs named in the question; the others are counted
 _REFUSED = {
     "none_chosen": "None of these runs is live any more, so there is nothing to do.",
     "too_many": "These are more than {limit:,} runs. Choose fewer by a filter, and do it in parts.",
+    "more_now": "More runs match by now than this page has named, so nothing was done. Here they are as they are now.",
     NO_RIGHT: "Your rights have changed: this takes an active account with the right to operate runs.",
 }
 
@@ -35,7 +37,7 @@ _ORDER = Case(When(code="", then=1), When(code="ok", then=2), default=0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """The live runs that were ticked, or all that match the filter; `words` say which."""
+    """The live runs that were ticked, or all that match the filter and were there `asked_at`; `words` say which."""
 
     runs: QuerySet[Run]
     words: str
@@ -43,14 +45,15 @@ class Choice:
     ids: tuple[str, ...]
     text: str
     group: queries.Group
+    asked_at: dt.datetime
 
 
-def _chosen(data: QueryDict) -> Choice:
+def _chosen(data: QueryDict, *, asked_at: dt.datetime) -> Choice:
     text, group = data.get("q", "")[: queries.TEXT_LIMIT], queries.group(data.get("state", ""))
     every = data.get("all") == "1"
     ids: tuple[str, ...] = ()
     if every:
-        runs = queries.search(text=text, also=also_matching(text=text))
+        runs = queries.search(text=text, also=also_matching(text=text)).filter(created_at__lte=asked_at)
         runs = runs.filter(state__in=group.states) if group.states else runs
         words = f"all that match “{text}”" if text else "all there are"
         words += f" in “{group.word}”" if group.key else ""
@@ -59,7 +62,7 @@ def _chosen(data: QueryDict) -> Choice:
         runs = Run.objects.filter(pk__in=ids)
         words = "ticked in the list"
     live = runs.filter(finished_at__isnull=True)
-    return Choice(runs=live, words=words, all=every, ids=ids, text=text, group=group)
+    return Choice(runs=live, words=words, all=every, ids=ids, text=text, group=group, asked_at=asked_at)
 
 
 def _is_id(text: str) -> bool:
@@ -73,7 +76,8 @@ def _is_id(text: str) -> bool:
 def _question(
     request: HttpRequest, data: QueryDict, form: ReasonForm, *, problem: str = "", status: int = 200
 ) -> HttpResponse:
-    act, choice = ACTS.get(data.get("act", "")), _chosen(data)
+    """Asked anew each time, of the runs there are now."""
+    act, choice = ACTS.get(data.get("act", "")), _chosen(data, asked_at=clock.read())
     if act is None:
         raise Http404
     number = choice.runs.count()
@@ -114,13 +118,15 @@ def many_do(request: HttpRequest) -> HttpResponse:
         raise Http404
     if not form.is_valid():
         return _question(request, request.POST, form, status=422)
-    choice = _chosen(request.POST)
+    asked_at = moment(request.POST.get("asked_at", ""))
+    choice = _chosen(request.POST, asked_at=asked_at or clock.read())
     started = batches.start(
         act=act,
         runs=choice.runs,
         chosen=choice.words,
         principal=principals.of_user(user=user_of(request)),
         reason=form.cleaned_data["reason"],
+        shown=whole_number(request.POST.get("number")) or 0 if choice.all else None,
     )
     if started.batch is None:
         said = _REFUSED[started.code].format_map(started.detail or {})

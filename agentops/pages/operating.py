@@ -16,6 +16,8 @@ _SAID = {
     "already_requested": "{by} has asked for that already.",
     "reason_needed": "Say why: the reason stays in the run's record.",
     "not_paused": "The run is not paused. Nothing was changed.",
+    "paused_anew": "It was resumed and paused again after this page was opened, for a reason the page did not show."
+    " Nothing was changed.",
     "not_waiting": "The run no longer needs a person: it is {state} now. Nothing was changed.",
     "claimed_by_other": "{by} has this run. Ask them to give it back; a claim lapses after 30 minutes. Nothing"
     " was changed.",
@@ -25,6 +27,7 @@ _SAID = {
     "frozen": "It is held by {freeze}. It goes on by itself when the freeze is lifted. Nothing was changed.",
     "awaits_answer": "It waits for an answer that only people can give. Nothing was changed.",
     "at_work": "It does not wait: a worker has it, or takes it up in a moment. Nothing was changed.",
+    "own_wait": "It waits for {what}, as its workflow asked, and nobody can bring that forward. Nothing was changed.",
     "asked_to_wait": "{system} has asked to be left alone until {until}. Nothing was changed.",
     "in_flight": "Something it sent to {system} is not settled yet, and stays with the run until it is known whether it"
     " happened. Try again then. Nothing was changed.",
@@ -95,13 +98,15 @@ ACTS = {
         word="Try again now…",
         icon="repeat",
         title="Try again now?",
-        does="A run that waits for a time goes on now instead. Where it is not confirmed whether something happened,"
-        " the other side is asked now. This sends nothing again: that follows its own rule, whoever asks for it.",
+        does="A run that waits to try something again does so now; what its workflow waits for is not cut"
+        " short. Where it is not confirmed whether something happened, the other side is asked now. This sends nothing"
+        " again: that follows its own rule, whoever asks for it.",
         button="Try again now",
         done="It tries again now.",
         verb="Try again now:",
-        each="Those that wait for a time go on now instead. Where it is not confirmed whether something happened, the"
-        " other side is asked now. This sends nothing again: that follows its own rule, whoever asks for it.",
+        each="Those that wait to try something again do so now; what a workflow waits for is not cut short. Where it is"
+        " not confirmed whether something happened, the other side is asked now. This sends nothing again: that follows"
+        " its own rule, whoever asks for it.",
     ),
     "to-person": Act(
         key="to-person",

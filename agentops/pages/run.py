@@ -1,5 +1,6 @@
 """The page of one run: where it stands, its trace as it happens, and everything there is to know about it."""
 
+import datetime as dt
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -8,6 +9,7 @@ from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_GET, require_POST
 
 from agentops.acts import perform
@@ -47,6 +49,15 @@ class ReasonForm(forms.Form):
 
 def whole_number(text: str | None) -> int | None:
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 16 else None
+
+
+def moment(text: str) -> dt.datetime | None:
+    """A time that a page has posted back, ISO 8601 with its zone; None for anything else."""
+    try:
+        at = parse_datetime(text)
+    except ValueError:
+        return None
+    return at if at is not None and at.tzinfo is not None else None
 
 
 def _found(run_id: uuid.UUID) -> Run:
@@ -218,7 +229,13 @@ def run_act(request: HttpRequest, run_id: uuid.UUID, act: str) -> HttpResponse:
     if not form.is_valid():
         return _page(request, run, tab="trace", form=form, dialog=act, status=422)
     principal = principals.of_user(user=user_of(request))
-    result = perform(act=act, run_id=run.pk, principal=principal, reason=form.cleaned_data["reason"])
+    result = perform(
+        act=act,
+        run_id=run.pk,
+        principal=principal,
+        reason=form.cleaned_data["reason"],
+        paused_at=moment(request.POST.get("paused_at", "")),
+    )
     if result.ok:
         messages.success(request, ACTS[act].done)
     elif result.code == NO_RIGHT:

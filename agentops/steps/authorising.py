@@ -5,9 +5,8 @@ import datetime as dt
 from django.db.models import Q
 
 from agentops import policy_now
-from agentops.permissions import GROUP_WORDS
 from agentops.reasons import Reason
-from agentops.steps.base import Next, Step, committing, hand_over, out_of_date, park
+from agentops.steps.base import Next, Step, committing, hand_over, out_of_date, park, people_to_decide
 from agentops.steps.deciding import refuse
 from agentops.steps.gathering import keep_facts, read_facts
 from agentops.workflows.base import Refused
@@ -83,14 +82,9 @@ def authorise(step: Step) -> Next:
             actor=step.actor,
             why=request.ask,
             wake_at=request.respond_by,
-            waits_for=_waits_for(request),
+            waits_for=people_to_decide(request),
         )
         return Next.PARK
-
-
-def _waits_for(request: ApprovalRequest) -> str:
-    people = GROUP_WORDS.get(request.group, request.group)
-    return f"{people} to decide" if request.quorum == 1 else f"{request.quorum} of the {people} to decide"
 
 
 def _problem(run: Run, proposal: Proposal, verdict: Verdict) -> str:
@@ -214,7 +208,7 @@ def _still_open(step: Step, run: Run, request: ApprovalRequest) -> Next:
         return out_of_date(run, why=policy, actor=step.actor)
     if run.facts_wanted_at:  # wanted once more since they were read
         return Next.GO_ON
-    return park(run, until=request.respond_by, waits_for=_waits_for(request))
+    return park(run, until=request.respond_by, waits_for=people_to_decide(request))
 
 
 def _policy_moved(run: Run, request: ApprovalRequest) -> str:

@@ -5,7 +5,7 @@ import datetime as dt
 from django.conf import settings
 
 from agentops.reasons import Reason
-from agentops.steps.base import Next, Step, committing, done_so_far, hand_over, park, wait
+from agentops.steps.base import Next, Step, committing, done_so_far, hand_over, park, people_to_decide, wait
 from agentops.steps.looking import held_up
 from agentops.steps.waiting import begin_wait
 from agentops.workflows.base import AskAgent, Complete, Draft, Follow, HandOver, WaitFor
@@ -17,6 +17,7 @@ from runs.models import Evidence, ModelCall, Principal, Proposal, Run
 from runs.models.run import RunState
 from runs.texts import one_line
 from runs.tools.base import NoSuchThing, Unreachable
+from runs.tools.http import noting_asked
 from runs.tools.registry import contract
 
 
@@ -36,8 +37,12 @@ def read_facts(step: Step, *, resume_to: RunState, tool: str = "") -> dict[str, 
         return wait_for_gate(step, go, resume_to=resume_to)
     asked_at, step.hand.quiet = go.now, go.quiet
     try:
-        readings = [*step.workflow.gather(data=step.run.input), *waiting.readings(run=step.run)]
-        gates.heard_reading(systems=systems, go=go, problem=None)
+        with noting_asked() as asked:
+            read = step.workflow.gather(data=step.run.input)
+        answered = asked | {one.source for one in read}  # the others were not asked, so nothing is known of them
+        gates.heard_reading(systems=sorted(answered.intersection(systems)), go=go, problem=None)
+        gates.end_trials(names=sorted(go.troubled - answered))
+        readings = [*read, *waiting.readings(run=step.run)]
     except Unreachable as problem:
         gates.heard_reading(systems=systems, go=go, problem=problem)
         return _wait_for_source(step, resume_to, str(problem))
@@ -72,7 +77,8 @@ def _wait_for_source(step: Step, resume_to: RunState, problem: str) -> Next:
             return wait(
                 run, resume_to=resume_to, until=until, waits_for=waits_for, why=problem, actor=step.actor
             )  # fmt: skip
-        return park(run, until=_no_later(run, until), waits_for=run.waits_for)
+        until, waits_for = _asked_meanwhile(run, until)
+        return park(run, until=until, waits_for=waits_for or run.waits_for)
 
 
 def wait_for_gate(step: Step, gate: gates.Wait, *, resume_to: RunState) -> Next:
@@ -86,14 +92,17 @@ def wait_for_gate(step: Step, gate: gates.Wait, *, resume_to: RunState) -> Next:
         elif run.state == RunState.OUTCOME_UNKNOWN:
             park(run, until=gate.until, waits_for=gate.waits_for, waits_on=gate.waits_on)
         else:
-            park(run, until=_no_later(run, gate.until), waits_for=run.waits_for or gate.waits_for)
+            until, waits_for = _asked_meanwhile(run, gate.until)
+            park(run, until=until, waits_for=waits_for or gate.waits_for)
     return Next.HELD
 
 
-def _no_later(run: Run, until: dt.datetime) -> dt.datetime:
-    """Not past the deadline of what is asked: a source that is down holds up no expiry."""
+def _asked_meanwhile(run: Run, until: dt.datetime) -> tuple[dt.datetime, str]:
+    """Not past the deadline of what is asked, since a source that is down holds up no expiry; and who is asked."""
     asked = ApprovalRequest.objects.filter(run=run, state="open").select_related("proposal").first()
-    return until if asked is None else min(until, freezes.answer_by(request=asked, run=run, now=clock.now()))
+    if asked is None:
+        return until, ""
+    return min(until, freezes.answer_by(request=asked, run=run, now=clock.now())), people_to_decide(asked)
 
 
 def gather(step: Step) -> Next:

@@ -191,7 +191,7 @@ def may_send(
     in_turn = (turn is not None and turn <= now) or not state.is_later(state.line_at)
     if rate is None and in_turn and not state.is_open and not state.is_later(state.not_before):
         return Go(now=now, troubled=frozenset([tool] if state.failures else []))
-    return _wait(state, rate=rate)
+    return _wait(state, rate=rate, turn=turn)
 
 
 def _slack(rate: Rate | None) -> dt.timedelta:
@@ -199,8 +199,9 @@ def _slack(rate: Rate | None) -> dt.timedelta:
     return dt.timedelta(0) if rate is None else rate.spacing * (rate.burst - 0.5)
 
 
-def _wait(state: State, *, rate: Rate | None) -> Wait:
-    """A place in the line behind everybody who waits for the same, none of them before it may be called."""
+def _wait(state: State, *, rate: Rate | None, turn: dt.datetime | None = None) -> Wait:
+    """A place in the line behind everybody who waits for the same, none of them before it may be called. Who comes
+    before their `turn` keeps it."""
     code, after, words = "rate", state.now, f"its turn at {state.name}"
     if rate is not None:
         words += f", which takes {rate}"
@@ -211,6 +212,8 @@ def _wait(state: State, *, rate: Rate | None) -> Wait:
     if state.not_before is not None and state.not_before > max(after, state.now):
         code, after = "left_alone", state.not_before
         words = f"{state.name} to take calls again at {after:%H:%M:%S} UTC, as it asked"
+    if turn is not None and state.now < turn and after <= turn:
+        return Wait(code=code, until=turn, waits_for=words, waits_on=state.name)
     spacing = rate.spacing if rate is not None else SPACING
     place = _row(_LINE_UP, {"name": state.name, "after": after, "spacing": spacing, "slack": _slack(rate)})
     assert place is not None

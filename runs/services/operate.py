@@ -19,8 +19,8 @@ from runs.nudging import nudge_relay
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperateResult:
-    """`code` is ok, or a refusal: over, already_requested, reason_needed, not_waiting, not_paused, claimed_by_other,
-    no_right (recorded in the run's stream); of trying again and handing over: see `agentops.acts`."""
+    """`code` is ok, or a refusal: over, already_requested, reason_needed, not_waiting, not_paused, paused_anew,
+    claimed_by_other, no_right (recorded in the run's stream); of trying again and handing over: see `agentops.acts`."""
 
     code: str
     detail: dict[str, Any] = field(default_factory=dict)
@@ -87,10 +87,13 @@ def pausing(run: Run, principal: Principal, reason: str) -> OperateResult:
     return _set_pause(run, principal, reason, "run.paused", clock.now())
 
 
-def resuming(run: Run, principal: Principal, reason: str) -> OperateResult:
-    """Let a paused run go on where it was."""
+def resuming(run: Run, principal: Principal, reason: str, *, shown: dt.datetime | None = None) -> OperateResult:
+    """Let a paused run go on where it was; not when it was paused at another moment than the page has `shown`, since
+    that pause has its own reason."""
     if run.paused_at is None:
         return OperateResult(code="not_paused")
+    if shown is not None and run.paused_at != shown:
+        return OperateResult(code="paused_anew")
     return _set_pause(run, principal, reason, "run.resumed", None)
 
 
@@ -148,7 +151,7 @@ def release(*, run_id: uuid.UUID, principal: Principal) -> OperateResult:
         if refused := _for_person(run, principal, "release"):
             return refused
         run.owner = None
-        run.waits_for = "a person to go on"
+        run.waits_for = holding.awaited(run=run)
         run.save(update_fields=["owner", "waits_for"])
         record.append(run=run, kind="run.released_by_person", actor=principal, by=str(principal))
         return OperateResult(code="ok")

@@ -9,7 +9,9 @@ import ipaddress
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,6 +25,7 @@ from urllib3.exceptions import ConnectTimeoutError, MaxRetryError, NewConnection
 from runs.tools.base import Ambiguous, NotSent, Overloaded, Refused, ToolError, Unreachable
 
 MAX_RAW = 4000  # characters of a body kept for people
+_ASKED: ContextVar[set[str] | None] = ContextVar("asked", default=None)
 _KEPT_HEADERS = ("request-id", "retry-after", "idempotent-replayed", "etag", "content-type")
 
 
@@ -41,7 +44,20 @@ class Connection:
         return min(self.connect, self.limit), self.limit
 
     def session(self) -> "LimitedSession":
+        if (asked := _ASKED.get()) is not None:
+            asked.add(self.system)
         return LimitedSession(url=self.url, limit=self.limit)
+
+
+@contextmanager
+def noting_asked() -> Iterator[set[str]]:
+    """The registry names of the systems that are asked inside, noted as they are."""
+    asked: set[str] = set()
+    token = _ASKED.set(asked)
+    try:
+        yield asked
+    finally:
+        _ASKED.reset(token)
 
 
 class _Watch:

@@ -87,7 +87,7 @@ class Scripted:
         told = ", ".join(f"{one['key']} {facts[one['key']].content['result']}" for one in data["waits"])
         return Complete(f"v{self.version}: {told or 'nothing'}")
 
-    def objection(self, *, action: Action, facts: Facts) -> str:
+    def objection(self, *, action: Action, facts: Facts, identity: str) -> str:
         return ""
 
     def variables(self, *, action: Action, facts: Facts) -> dict[str, Any]:

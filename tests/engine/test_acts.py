@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from agentops import acts, engine
+from agentops.pages.operating import say
 from approvals.models import ApprovalRequest
 from approvals.services import freezing
 from reconciliation.models import Attempt, Operation
@@ -131,3 +132,38 @@ def test_a_worker_in_the_middle_of_a_step_loses_the_run_and_writes_nothing(
         engine.advance(run_id=run.pk)
     run.refresh_from_db()
     assert run.state == "needs_person" and run.evidence.count() == 0
+
+
+@pytest.mark.parametrize("wait", [{"timer": 900_000}, {"event": "paid"}], ids=["timer", "event"])
+def test_what_a_workflow_waits_for_is_not_brought_forward(world: World, wait: dict[str, Any]) -> None:
+    run = world.scripted("t", {"key": "quiet", **wait})
+    run = world.work(run, until=lambda one: one.state == "waiting" and one.lease_until is None)
+    refused = do(world, run, "again")
+    assert (refused.code, refused.detail) == ("own_wait", {"what": run.waits_for})
+    assert run.waits_for in say(refused)
+
+
+def test_what_no_freeze_holds_any_more_may_be_tried_again_before_the_relay_comes(world: World) -> None:
+    run = world.start("CS-8815")
+    frozen = freezing.freeze(scope="all", principal=priya(world), reason="x").freeze
+    assert frozen is not None
+    world.work(run, until=lambda one: one.frozen_by is not None)
+    assert do(world, run, "again").code == "frozen"
+    assert freezing.lift(freeze_id=frozen.pk, principal=priya(world), reason="x").ok
+    other = freezing.freeze(scope="workflow:service_credit", principal=priya(world), reason="y").freeze
+    assert other is not None and do(world, run, "again").detail == {"freeze": other.words}
+    assert freezing.lift(freeze_id=other.pk, principal=priya(world), reason="x").ok
+    assert do(world, run, "again").ok
+    assert world.work(run).state == "completed"
+
+
+def test_a_run_with_a_person_does_not_say_that_it_waits_to_be_resumed(world: World) -> None:
+    run = world.work(world.start("CS-8836"))
+    assert run.state == "needs_person"
+    assert operate.claim(run_id=run.pk, principal=priya(world)).ok
+    assert acts.perform(act="pause", run_id=run.pk, principal=priya(world), reason="x").ok
+    engine.advance(run_id=run.pk)
+    assert acts.perform(act="resume", run_id=run.pk, principal=priya(world), reason="x").ok
+    engine.advance(run_id=run.pk)
+    run.refresh_from_db()
+    assert (run.state, run.paused_at, run.waits_for) == ("needs_person", None, f"{priya(world)} to go on")

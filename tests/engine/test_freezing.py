@@ -5,6 +5,7 @@ import threading
 from typing import Any
 
 import pytest
+from django.db import transaction
 
 from agentops import engine
 from agentops.relay import Relay
@@ -12,7 +13,7 @@ from approvals.models import Freeze
 from approvals.services import freezing, thawing
 from reconciliation.models import Attempt
 from reconciliation.services import execute
-from runs import clock, record
+from runs import clock, record, transitions
 from runs.models import Event, Principal, Run
 from runs.services import operate, principals
 from tests.approvals.world import at_once
@@ -218,3 +219,25 @@ def _race(patch: pytest.MonkeyPatch, world: World, *, early: list[Run], late: li
     jobs = [freezer, *(lambda run=run: engine.advance(run_id=run.pk) for run in (*early, *late))]
     assert not [one for one in at_once(*jobs) if isinstance(one, BaseException)]
     return frozen[0]
+
+
+def due(run: Run) -> None:
+    Run.objects.filter(pk=run.pk).update(wake_at=clock.ClockTimestamp())
+
+
+def test_what_waits_for_a_source_does_not_say_that_it_waits_for_a_lifted_freeze(world: World, settings: Any) -> None:
+    run = world.work(world.start())
+    asked_for = run.waits_for
+    frozen = freeze(world)
+    due(run)
+    world.work(run, until=held)
+    with transaction.atomic():  # somebody opens the request's page
+        transitions.want_facts(run=Run.objects.select_for_update().get(pk=run.pk))
+    world.work(run, until=lambda one: one.lease_until is None)
+    assert freezing.lift(freeze_id=frozen.pk, principal=priya(world), reason="x").ok
+    settings.HELPDESK_URL = "http://127.0.0.1:9"  # the relay has not come yet; a worker that was hinted before does
+    due(run)
+    engine.advance(run_id=run.pk)
+    run.refresh_from_db()
+    assert run.state == "awaiting_approval" and run.frozen_by is None
+    assert run.waits_for == asked_for

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciliation.models import Attempt, ResourceHold
+from reconciliation.models import Attempt, Operation, ResourceHold
 from reconciliation.services import execute, holds
 from runs import clock, record, retry
 from runs.models import Event, Run
@@ -89,3 +89,43 @@ def test_a_credit_that_comes_back_unsent_lets_the_other_go_first(world: World) -
     assert held() == [] and world.credit(first).state == "authorised"
     assert world.work(second).state == world.work(first).state == "completed"
     assert len(world.credits()) == 2
+
+
+def due(run: Run) -> None:
+    Run.objects.filter(pk=run.pk).update(wake_at=clock.ClockTimestamp())
+
+
+def test_who_waits_longest_for_a_resource_is_next(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A newcomer that takes it first does not send the woken one to the end of the line."""
+    monkeypatch.setattr(execute, "RESOURCE_RETRY", dt.timedelta(minutes=10))
+    first, longest, second, newcomer = approved_runs(world, 4)
+
+    def loses_track(run: Run) -> None:
+        world.fault("execute_and_timeout")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(retry, "backoff", lambda **_: dt.timedelta(hours=1))
+            world.work(run, until=lambda one: one.state == "outcome_unknown" and one.lease_until is None)
+
+    def settles(run: Run) -> None:
+        due(run)
+        Operation.objects.filter(run=run, state="unknown").update(next_probe_at=clock.ClockTimestamp())
+        world.work(run)
+
+    loses_track(first)
+    for run in (longest, second):
+        world.work(run, until=lambda one: one.state == "waiting")
+        assert run.waits_on.startswith("resource:")
+    settles(first)
+    assert holds.wake_waiting() == 1
+    longest.refresh_from_db()
+    assert longest.wake_at is not None and longest.wake_at <= clock.read()
+    loses_track(newcomer)  # comes in between
+    longest = world.work(longest, until=lambda one: one.state == "waiting")
+    assert longest.waits_on.startswith("resource:")
+    settles(newcomer)
+    assert holds.wake_waiting() == 1
+    longest.refresh_from_db()
+    second.refresh_from_db()
+    now = clock.read()
+    assert longest.wake_at is not None and second.wake_at is not None
+    assert longest.wake_at <= now < second.wake_at

@@ -225,7 +225,7 @@ class CountWorkflow:
             return Complete(f"Counted as {done[-1].reference}")
         return Draft(step="count", action=Action(TOOL, "1", {"number": data["number"]}), rests_on=())
 
-    def objection(self, *, action: Action, facts: Facts) -> str:
+    def objection(self, *, action: Action, facts: Facts, identity: str) -> str:
         return ""
 
     def variables(self, *, action: Action, facts: Facts) -> dict[str, Any]:
