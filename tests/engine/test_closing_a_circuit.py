@@ -1,4 +1,4 @@
-"""What closes a circuit: a good answer of the very system or tool, and nothing else; what opens it: failures in a row."""
+"""What closes a circuit: a good answer of the very system or tool. What opens it: failures in a row."""
 
 import datetime as dt
 

@@ -1,10 +1,9 @@
-"""What an old page of many runs does, and pages asked for in every awkward way."""
+"""Pages about many runs, asked for in every awkward way, answer."""
 
 import pytest
 
-from runs.models import Batch, BatchItem
-from tests.runpages import scenes, world
-from tests.runpages.test_many import AGO, OPERATE, VIEW, Maker, html, me, several
+from runs.models import Batch
+from tests.runpages.test_many import OPERATE, VIEW, Maker, me, several
 
 
 @pytest.mark.parametrize(
@@ -30,7 +29,3 @@ def test_odd_queries(db: str, signed_in: Maker, query: dict[str, object]) -> Non
     if batch is not None:
         for page in ("0", "-1", "9" * 15, "9" * 30, "\x00", "²"):
             assert client.get(f"/runs/many/{batch.pk}/", {"page": page}).status_code < 500, page
-
-
-def test_cancelled_twice_over(db: str, signed_in: Maker) -> None:
-    assert scenes.completed(AGO)
