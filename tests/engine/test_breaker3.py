@@ -207,54 +207,6 @@ def test_who_waits_longest_for_a_resource_is_next(world: World, monkeypatch: pyt
     assert longest.wake_at <= now < second.wake_at
 
 
-def test_a_cancel_is_carried_out_although_its_run_kept_failing_for_a_while(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = world.work(world.start())
-    assert operate.cancel(run_id=run.pk, principal=priya(world), reason="x").ok
-    with monkeypatch.context() as patch:
-
-        def away(*_: Any, **__: Any) -> None:
-            raise RuntimeError("for a moment something is away")
-
-        patch.setattr(cancelling, "close_requests", away)
-        for _ in range(5):
-            due(run)
-            engine.advance(run_id=run.pk)
-    for _ in range(3):  # all is well again
-        Relay().run_once()
-        Run.objects.filter(pk=run.pk, wake_at__isnull=False).update(wake_at=clock.ClockTimestamp())
-        engine.advance(run_id=run.pk)
-    run.refresh_from_db()
-    print(run.state, run.wake_at, run.waits_for, run.lease_until, run.claims_in_row)
-    assert run.state == "cancelled"
-
-
-def test_a_cancel_of_a_run_that_a_person_has_is_carried_out_although_it_kept_failing(
-    world: World, monkeypatch: pytest.MonkeyPatch, settings: Any
-) -> None:
-    settings.LEASE_SECONDS = 1
-    run = world.work(world.start("CS-8836"))
-    assert run.state == "needs_person"
-    assert operate.cancel(run_id=run.pk, principal=priya(world), reason="x").ok
-    with monkeypatch.context() as patch:
-
-        def away(*_: Any, **__: Any) -> None:
-            raise RuntimeError("for a moment something is away")
-
-        patch.setattr(cancelling, "close_requests", away)
-        for _ in range(5):
-            due(run)
-            engine.advance(run_id=run.pk)
-    due(run)
-    for _ in range(4):  # all is well again
-        engine.advance(run_id=run.pk)
-        time.sleep(1.1)
-    run.refresh_from_db()
-    print(run.state, run.wake_at, run.waits_for, run.lease_until, run.claims_in_row)
-    assert run.state == "cancelled"
-
-
 def test_trying_again_says_nothing_false_of_a_run_that_waits_for_its_own_timer(world: World) -> None:
     run = world.work(world.scripted("t", {"key": "quiet", "timer": 900_000}), until=lambda o: o.state == "waiting")
     assert "waits for a time goes on now" in ACTS["again"].does
@@ -324,5 +276,3 @@ def test_a_person_may_try_again_what_no_freeze_holds_any_more(world: World) -> N
     assert freezing.lift(freeze_id=frozen.pk, principal=priya(world), reason="x").ok
     result = acts.perform(act="again", run_id=run.pk, principal=priya(world), reason="the relay is dead")
     assert result.ok, result
-
-

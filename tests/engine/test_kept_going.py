@@ -1,0 +1,88 @@
+"""One run that is locked, frozen, refused or failing holds up no other, and loses nothing that was asked of it."""
+
+import datetime as dt
+import time
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import IntegrityError
+
+from agentops import acts, batches, engine
+from agentops.relay import Relay
+from agentops.steps import authorising, cancelling
+from approvals.models import Freeze
+from approvals.services import freezing
+from runs import clock, retry
+from runs.models import Batch, BatchItem, Event, Principal, Run
+from runs.services import operate, principals
+from tests.engine.conftest import World
+from tests.engine.test_versions import only
+
+
+@pytest.fixture(autouse=True)
+def quiet_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agentops.relay.advance.apply_async", lambda args, retry: None)
+
+
+def priya(world: World) -> Principal:
+    return principals.of_user(user=world.people["priya"])
+
+
+def batch_of(world: World, runs: list[Run], act: str = "pause") -> Batch:
+    chosen = Run.objects.filter(pk__in=[run.pk for run in runs])
+    found = batches.start(act=act, runs=chosen, chosen="ticked", principal=priya(world), reason="x").batch
+    assert found is not None
+    return found
+
+
+def due(run: Run) -> None:
+    Run.objects.filter(pk=run.pk).update(wake_at=clock.ClockTimestamp())
+
+
+def test_a_cancel_is_carried_out_although_its_run_kept_failing_for_a_while(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = world.work(world.start())
+    assert operate.cancel(run_id=run.pk, principal=priya(world), reason="x").ok
+    with monkeypatch.context() as patch:
+
+        def away(*_: Any, **__: Any) -> None:
+            raise RuntimeError("for a moment something is away")
+
+        patch.setattr(cancelling, "close_requests", away)
+        for _ in range(5):
+            due(run)
+            engine.advance(run_id=run.pk)
+    for _ in range(3):  # all is well again
+        Relay().run_once()
+        Run.objects.filter(pk=run.pk, wake_at__isnull=False).update(wake_at=clock.ClockTimestamp())
+        engine.advance(run_id=run.pk)
+    run.refresh_from_db()
+    print(run.state, run.wake_at, run.waits_for, run.lease_until, run.claims_in_row)
+    assert run.state == "cancelled"
+
+
+def test_a_cancel_of_a_run_that_a_person_has_is_carried_out_although_it_kept_failing(
+    world: World, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    settings.LEASE_SECONDS = 1
+    run = world.work(world.start("CS-8836"))
+    assert run.state == "needs_person"
+    assert operate.cancel(run_id=run.pk, principal=priya(world), reason="x").ok
+    with monkeypatch.context() as patch:
+
+        def away(*_: Any, **__: Any) -> None:
+            raise RuntimeError("for a moment something is away")
+
+        patch.setattr(cancelling, "close_requests", away)
+        for _ in range(5):
+            due(run)
+            engine.advance(run_id=run.pk)
+    due(run)
+    for _ in range(4):  # all is well again
+        engine.advance(run_id=run.pk)
+        time.sleep(1.1)
+    run.refresh_from_db()
+    print(run.state, run.wake_at, run.waits_for, run.lease_until, run.claims_in_row)
+    assert run.state == "cancelled"
