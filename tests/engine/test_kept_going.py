@@ -86,3 +86,48 @@ def test_a_cancel_of_a_run_that_a_person_has_is_carried_out_although_it_kept_fai
     run.refresh_from_db()
     print(run.state, run.wake_at, run.waits_for, run.lease_until, run.claims_in_row)
     assert run.state == "cancelled"
+
+
+def test_the_relay_does_not_spin_on_a_run_whose_worker_does_not_know_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run of another release waits for a run that has ended: the pauses grow, whoever looks."""
+    only(monkeypatch, "1")
+    other = world.work(world.scripted("other", {"key": "t", "timer": 900_000}), until=lambda o: o.state == "waiting")
+    run = world.work(world.scripted("waiter", {"key": "o", "run": str(other.pk)}), until=lambda o: o.state == "waiting")
+    assert operate.cancel(run_id=other.pk, principal=priya(world), reason="x").ok
+    world.work(other, until=lambda one: one.is_over)
+    only(monkeypatch, "none")
+    before = Run.objects.get(pk=run.pk).lease_token
+    began = time.monotonic()
+    for _ in range(20):
+        Relay().run_once()
+        engine.advance(run_id=run.pk)
+    claims = Run.objects.get(pk=run.pk).lease_token - before
+    print("claims", claims, "in", time.monotonic() - began, "seconds")
+    assert claims <= 3, claims
+
+
+def test_the_relay_does_not_undo_the_growing_pause_after_a_failed_step(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The step fails for a moment (as while a dependency of the code is away); five tries are not over in a second."""
+    from runs import waiting
+
+    other = world.work(world.scripted("other", {"key": "t", "timer": 900_000}), until=lambda o: o.state == "waiting")
+    run = world.work(world.scripted("waiter", {"key": "o", "run": str(other.pk)}), until=lambda o: o.state == "waiting")
+    assert operate.cancel(run_id=other.pk, principal=priya(world), reason="x").ok
+    world.work(other, until=lambda one: one.is_over)
+
+    def fails(**_: Any) -> bool:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(waiting, "look", fails)
+    monkeypatch.setattr(retry, "backoff", lambda **_: dt.timedelta(seconds=60))
+    for _ in range(8):
+        Relay().run_once()
+        engine.advance(run_id=run.pk)
+    run.refresh_from_db()
+    print(run.state, run.person_reason)
+    assert Event.objects.filter(stream=f"run:{run.pk}", kind="run.step_failed").count() == 1
+    assert run.state == "waiting"
