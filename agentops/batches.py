@@ -17,6 +17,7 @@ from runs import clock, holding, rights
 from runs.models import Batch, BatchItem, Principal, Run
 from runs.nudging import nudge_relay
 from runs.services.operate import OperateResult
+from runs.texts import typed
 
 log = logging.getLogger(__name__)
 MOST = 20_000  # runs in one batch; more are several
@@ -42,7 +43,8 @@ def start(*, act: str, runs: QuerySet[Run], chosen: str, principal: Principal, r
     chosen. One durable transaction; nothing is done to any run yet. Raises KeyError for an act that does not exist."""
     if act not in acts.INNER:
         raise KeyError(act)
-    if not reason.strip():
+    reason = typed(text=reason)
+    if not reason:
         return BatchResult(code="reason_needed")
     if not rights.entitled(principal=principal, permission=holding.OPERATE):  # looked at again for every run
         return BatchResult(code=rights.NO_RIGHT)
@@ -53,7 +55,7 @@ def start(*, act: str, runs: QuerySet[Run], chosen: str, principal: Principal, r
         if len(ids) > MOST:
             return BatchResult(code="too_many", detail={"limit": MOST})
         batch = Batch.objects.create(
-            act=act, reason=reason.strip(), chosen=chosen[:300], principal=principal, total=len(ids)
+            act=act, reason=reason, chosen=chosen[:300], principal=principal, total=len(ids)
         )
         BatchItem.objects.bulk_create([BatchItem(batch=batch, run_id=one) for one in ids], batch_size=2000)
         nudge_relay()

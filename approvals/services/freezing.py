@@ -16,6 +16,7 @@ from approvals.models import Freeze
 from runs import clock, record, rights
 from runs.models import Principal
 from runs.nudging import nudge_relay
+from runs.texts import typed
 
 PERMISSION = "approvals.freeze"
 TOPIC = "freezes"
@@ -56,7 +57,8 @@ def _alone() -> None:
 
 def freeze(*, scope: str, principal: Principal, reason: str) -> FreezeResult:
     """Hold everything of that scope (`all`, `tool:<name>` or `workflow:<name>`, which the caller knows to exist)."""
-    if not reason.strip():
+    reason = typed(text=reason)
+    if not reason:
         return FreezeResult(code="reason_needed")
     with transaction.atomic(durable=True):
         if refused := _no_right(principal, "freeze", scope):
@@ -64,7 +66,7 @@ def freeze(*, scope: str, principal: Principal, reason: str) -> FreezeResult:
         _alone()
         if found := freezes.current().filter(scope=scope).first():
             return FreezeResult(code="already_frozen", freeze=found, detail={"words": found.words})
-        made = Freeze.objects.create(scope=scope, by=principal, reason=reason.strip(), since=clock.read())
+        made = Freeze.objects.create(scope=scope, by=principal, reason=reason, since=clock.read())
         record.append_system(
             topic=TOPIC, kind="freeze.begun", actor=principal, freeze=str(made.pk), scope=scope, reason=made.reason
         )
@@ -76,7 +78,8 @@ def lift(*, freeze_id: uuid.UUID, principal: Principal, reason: str) -> FreezeRe
 
     An integration lifts only what it froze itself.
     """
-    if not reason.strip():
+    reason = typed(text=reason)
+    if not reason:
         return FreezeResult(code="reason_needed")
     with transaction.atomic(durable=True):
         if refused := _no_right(principal, "lift", str(freeze_id)):
@@ -89,7 +92,7 @@ def lift(*, freeze_id: uuid.UUID, principal: Principal, reason: str) -> FreezeRe
             return FreezeResult(code="already_lifted", freeze=found, detail={"by": str(found.lifted_by)})
         if principal.kind == Principal.Kind.INTEGRATION and found.by_id != principal.pk:
             return FreezeResult(code="not_yours", freeze=found, detail={"by": str(found.by)})
-        found.lifted_at, found.lifted_by, found.lift_reason = clock.read(), principal, reason.strip()
+        found.lifted_at, found.lifted_by, found.lift_reason = clock.read(), principal, reason
         found.save(update_fields=["lifted_at", "lifted_by", "lift_reason"])
         record.append_system(
             topic=TOPIC, kind="freeze.lifted", actor=principal, freeze=str(found.pk), scope=found.scope, reason=reason
