@@ -60,25 +60,6 @@ def test_a_locked_run_holds_up_no_other_of_its_batch_nor_the_relay(world: World)
     assert done == 2, (done, took)
 
 
-def test_a_locked_run_stops_neither_thawing_nor_the_rest_of_the_relay(world: World) -> None:
-    asked = world.work(world.start())
-    held = world.start("CS-8815", key="second")
-    frozen = freezing.freeze(scope="all", principal=priya(world), reason="x").freeze
-    assert frozen is not None
-    world.work(held, until=lambda one: one.frozen_by is not None)
-    assert freezing.lift(freeze_id=frozen.pk, principal=priya(world), reason="x").ok
-    with psycopg.connect(world.database) as stopped:
-        stopped.execute("SELECT id FROM runs_run WHERE id = %s FOR UPDATE", [asked.pk])
-        began = time.monotonic()
-        try:
-            Relay().run_once()
-        except OperationalError as problem:
-            print("relay threw", problem, time.monotonic() - began)
-            raise AssertionError("the relay gave up its whole turn") from problem
-    held.refresh_from_db()
-    assert held.frozen_by is None
-
-
 def test_one_run_that_the_database_refuses_holds_up_no_other(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = [world.scripted(f"n{number}") for number in range(3)]
     batch, later = batch_of(world, runs), batch_of(world, [world.scripted("later")])
@@ -94,25 +75,6 @@ def test_one_run_that_the_database_refuses_holds_up_no_other(world: World, monke
         Relay().run_once()
     left = BatchItem.objects.filter(batch__in=[batch, later], done_at__isnull=True).count()
     assert left == 0, left
-
-
-def test_what_the_policy_allowed_by_itself_goes_on_by_itself_after_a_long_freeze(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Nobody was asked, so nobody has to be: lifting loses nothing."""
-    monkeypatch.setattr(authorising, "AUTOMATIC_VALID_FOR", dt.timedelta(seconds=3))
-    world.fault("overloaded", seconds=1)
-    run = world.work(world.start("CS-8815"), until=lambda one: one.state == "waiting")
-    frozen = freezing.freeze(scope="tool:billing.create_credit", principal=priya(world), reason="x").freeze
-    assert frozen is not None
-    world.work(run, until=lambda one: one.frozen_by is not None)
-    time.sleep(3.2)
-    assert freezing.lift(freeze_id=frozen.pk, principal=priya(world), reason="x").ok
-    while Freeze.objects.filter(lifted_at__isnull=False, thawed_at__isnull=True).exists():
-        Relay().run_once()
-    run = world.work(run)
-    print(run.state, run.person_code, run.person_reason)
-    assert run.state == "completed", run.person_reason
 
 
 def test_a_run_with_a_person_does_not_say_that_it_waits_to_be_resumed(world: World) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from django.db import IntegrityError
+from django.db import IntegrityError, OperationalError
 
 from agentops import acts, batches, engine
 from agentops.relay import Relay
@@ -131,3 +131,41 @@ def test_the_relay_does_not_undo_the_growing_pause_after_a_failed_step(
     print(run.state, run.person_reason)
     assert Event.objects.filter(stream=f"run:{run.pk}", kind="run.step_failed").count() == 1
     assert run.state == "waiting"
+
+
+def test_a_locked_run_stops_neither_thawing_nor_the_rest_of_the_relay(world: World) -> None:
+    asked = world.work(world.start())
+    held = world.start("CS-8815", key="second")
+    frozen = freezing.freeze(scope="all", principal=priya(world), reason="x").freeze
+    assert frozen is not None
+    world.work(held, until=lambda one: one.frozen_by is not None)
+    assert freezing.lift(freeze_id=frozen.pk, principal=priya(world), reason="x").ok
+    with psycopg.connect(world.database) as stopped:
+        stopped.execute("SELECT id FROM runs_run WHERE id = %s FOR UPDATE", [asked.pk])
+        began = time.monotonic()
+        try:
+            Relay().run_once()
+        except OperationalError as problem:
+            print("relay threw", problem, time.monotonic() - began)
+            raise AssertionError("the relay gave up its whole turn") from problem
+    held.refresh_from_db()
+    assert held.frozen_by is None
+
+
+def test_what_the_policy_allowed_by_itself_goes_on_by_itself_after_a_long_freeze(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody was asked, so nobody has to be: lifting loses nothing."""
+    monkeypatch.setattr(authorising, "AUTOMATIC_VALID_FOR", dt.timedelta(seconds=3))
+    world.fault("overloaded", seconds=1)
+    run = world.work(world.start("CS-8815"), until=lambda one: one.state == "waiting")
+    frozen = freezing.freeze(scope="tool:billing.create_credit", principal=priya(world), reason="x").freeze
+    assert frozen is not None
+    world.work(run, until=lambda one: one.frozen_by is not None)
+    time.sleep(3.2)
+    assert freezing.lift(freeze_id=frozen.pk, principal=priya(world), reason="x").ok
+    while Freeze.objects.filter(lifted_at__isnull=False, thawed_at__isnull=True).exists():
+        Relay().run_once()
+    run = world.work(run)
+    print(run.state, run.person_code, run.person_reason)
+    assert run.state == "completed", run.person_reason
