@@ -31,8 +31,9 @@ class OperateResult:
         return self.code == "ok"
 
 
-def _lock(run_id: uuid.UUID) -> Run:
-    return Run.objects.select_for_update(of=("self",)).select_related("owner", "cancelled_by").get(pk=run_id)
+def _lock(run_id: uuid.UUID, *, nowait: bool = False) -> Run:
+    locked = Run.objects.select_for_update(of=("self",), nowait=nowait)
+    return locked.select_related("owner", "cancelled_by").get(pk=run_id)
 
 
 def _no_right(run: Run, principal: Principal, act: str) -> OperateResult | None:
@@ -52,13 +53,15 @@ def carry_out(
     principal: Principal,
     reason: str,
     keep: Callable[[OperateResult], None] | None = None,
+    nowait: bool = False,
 ) -> OperateResult:
-    """One act on one run that is not over: one durable transaction, in which `keep` may store what became of it."""
+    """One act on one run that is not over: one durable transaction, in which `keep` may store what became of it. With
+    `nowait` a run that somebody else has locked raises OperationalError at once."""
     reason = typed(text=reason)
     if not reason:
         return OperateResult(code="reason_needed")
     with transaction.atomic(durable=True):
-        run = _lock(run_id)
+        run = _lock(run_id, nowait=nowait)
         result = _no_right(run, principal, act)
         if result is None and run.is_over:
             result = OperateResult(code="over", detail={"state": run.state})

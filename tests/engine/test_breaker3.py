@@ -44,39 +44,6 @@ def due(run: Run) -> None:
     Run.objects.filter(pk=run.pk).update(wake_at=clock.ClockTimestamp())
 
 
-def test_a_locked_run_holds_up_no_other_of_its_batch_nor_the_relay(world: World) -> None:
-    runs = [world.scripted(f"n{number}") for number in range(3)]
-    batch = batch_of(world, runs)
-    first = BatchItem.objects.filter(batch=batch).order_by("id").first()
-    assert first is not None
-    with psycopg.connect(world.database) as frozen:  # a worker that was stopped in the middle of its transaction
-        frozen.execute("SELECT id FROM runs_run WHERE id = %s FOR UPDATE", [first.run_id])
-        began = time.monotonic()
-        for _ in range(3):
-            batches.work_off()
-        took = time.monotonic() - began
-        done = BatchItem.objects.filter(batch=batch, done_at__isnull=False).count()
-    print("took", took, "done", done)
-    assert done == 2, (done, took)
-
-
-def test_one_run_that_the_database_refuses_holds_up_no_other(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs = [world.scripted(f"n{number}") for number in range(3)]
-    batch, later = batch_of(world, runs), batch_of(world, [world.scripted("later")])
-    real = acts.INNER["pause"]
-
-    def refused(run: Run, *more: Any) -> Any:
-        if run.pk == runs[1].pk:
-            raise IntegrityError("a trigger said no")
-        return real(run, *more)
-
-    monkeypatch.setitem(acts.INNER, "pause", refused)
-    for _ in range(4):
-        Relay().run_once()
-    left = BatchItem.objects.filter(batch__in=[batch, later], done_at__isnull=True).count()
-    assert left == 0, left
-
-
 def test_a_run_with_a_person_does_not_say_that_it_waits_to_be_resumed(world: World) -> None:
     run = world.work(world.start("CS-8836"))
     assert run.state == "needs_person"

@@ -9,6 +9,7 @@ import pytest
 from django.db import IntegrityError, OperationalError
 
 from agentops import acts, batches, engine
+from agentops.pages.operating import sentence
 from agentops.relay import Relay
 from agentops.steps import authorising, cancelling
 from approvals.models import Freeze
@@ -169,3 +170,49 @@ def test_what_the_policy_allowed_by_itself_goes_on_by_itself_after_a_long_freeze
     run = world.work(run)
     print(run.state, run.person_code, run.person_reason)
     assert run.state == "completed", run.person_reason
+
+
+def test_a_locked_run_holds_up_no_other_of_its_batch_nor_the_relay(world: World) -> None:
+    runs = [world.scripted(f"n{number}") for number in range(3)]
+    batch = batch_of(world, runs)
+    first = BatchItem.objects.filter(batch=batch).order_by("id").first()
+    assert first is not None
+    with psycopg.connect(world.database) as frozen:  # a worker that was stopped in the middle of its transaction
+        frozen.execute("SELECT id FROM runs_run WHERE id = %s FOR UPDATE", [first.run_id])
+        began = time.monotonic()
+        for _ in range(3):
+            batches.work_off()
+        took = time.monotonic() - began
+        done = BatchItem.objects.filter(batch=batch, done_at__isnull=False).count()
+    print("took", took, "done", done)
+    assert done == 2, (done, took)
+
+
+def test_one_run_that_the_database_refuses_holds_up_no_other(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [world.scripted(f"n{number}") for number in range(3)]
+    batch, later = batch_of(world, runs), batch_of(world, [world.scripted("later")])
+    real = acts.INNER["pause"]
+
+    def refused(run: Run, *more: Any) -> Any:
+        if run.pk == runs[1].pk:
+            raise IntegrityError("a trigger said no")
+        return real(run, *more)
+
+    monkeypatch.setitem(acts.INNER, "pause", refused)
+    for _ in range(4):
+        Relay().run_once()
+    left = BatchItem.objects.filter(batch__in=[batch, later], done_at__isnull=True).count()
+    assert left == 0, left
+
+
+def test_a_run_that_stays_locked_is_given_up_in_words(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "MOST_TRIES", 1)
+    monkeypatch.setattr(batches, "TRY_AGAIN", dt.timedelta())
+    run = world.scripted("locked")
+    batch = batch_of(world, [run])
+    with psycopg.connect(world.database) as stopped:
+        stopped.execute("SELECT id FROM runs_run WHERE id = %s FOR UPDATE", [run.pk])
+        assert (batches.work_off(), batches.work_off()) == (0, 1)
+    batch.refresh_from_db()
+    assert batch.finished_at is not None
+    assert "locked" in sentence(code=BatchItem.objects.get(batch=batch).code, detail={})
