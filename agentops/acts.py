@@ -112,4 +112,6 @@ def perform(
     nowait: bool = False,
 ) -> OperateResult:
     """One of `INNER` on one run, in one durable transaction. Raises KeyError for another act, and Run.DoesNotExist."""
-    return operate.carry_out(act=act, inner=INNER[act], run_id=run_id, principal=principal, reason=reason, keep=keep, nowait=nowait)
+    return operate.carry_out(
+        act=act, inner=INNER[act], run_id=run_id, principal=principal, reason=reason, keep=keep, nowait=nowait
+    )

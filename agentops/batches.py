@@ -57,9 +57,7 @@ def start(*, act: str, runs: QuerySet[Run], chosen: str, principal: Principal, r
             return BatchResult(code="none_chosen")
         if len(ids) > MOST:
             return BatchResult(code="too_many", detail={"limit": MOST})
-        batch = Batch.objects.create(
-            act=act, reason=reason, chosen=chosen[:300], principal=principal, total=len(ids)
-        )
+        batch = Batch.objects.create(act=act, reason=reason, chosen=chosen[:300], principal=principal, total=len(ids))
         BatchItem.objects.bulk_create([BatchItem(batch=batch, run_id=one) for one in ids], batch_size=2000)
         nudge_relay()
         return BatchResult(code="ok", batch=batch)

@@ -167,9 +167,7 @@ def _send_on(run_id: uuid.UUID, principal: Principal, reason: str, to: RunState,
         run = _lock(run_id)
         if refused := _for_person(run, principal, act):
             return refused
-        transitions.move(
-            run=run, to=to, actor=principal, why=reason, refusals=[], times_out_of_date=0, tries_in_row=0
-        )
+        transitions.move(run=run, to=to, actor=principal, why=reason, refusals=[], times_out_of_date=0, tries_in_row=0)
         nudge_relay()
         return OperateResult(code="ok")
 

@@ -101,17 +101,6 @@ def test_trying_again_says_nothing_false_of_a_run_that_waits_for_its_own_timer(w
     assert not result.ok or run.state != "waiting", (result.code, ACTS["again"].done, run.waits_for)
 
 
-def test_a_freeze_is_taken_although_one_worker_stopped_in_the_middle_of_opening_an_attempt(world: World) -> None:
-    with psycopg.connect(world.database) as stopped:
-        stopped.execute("SELECT approvals_freezes_in_force()")
-        began = time.monotonic()
-        try:
-            made = freezing.freeze(scope="all", principal=priya(world), reason="everything is booked twice")
-        except OperationalError as problem:
-            raise AssertionError(f"not frozen after {time.monotonic() - began:.1f} s: {problem}") from problem
-    assert made.ok
-
-
 def test_a_circuit_is_not_closed_by_a_reading_that_never_asked_its_system(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import psycopg
 import pytest
-from django.db import IntegrityError, OperationalError
+from django.db import IntegrityError, OperationalError, connection
 
 from agentops import acts, batches, engine
 from agentops.pages.operating import sentence
@@ -216,3 +216,20 @@ def test_a_run_that_stays_locked_is_given_up_in_words(world: World, monkeypatch:
     batch.refresh_from_db()
     assert batch.finished_at is not None
     assert "locked" in sentence(code=BatchItem.objects.get(batch=batch).code, detail={})
+
+
+def test_a_freeze_is_taken_although_one_worker_stopped_in_the_middle_of_opening_an_attempt(world: World) -> None:
+    """The database ends such a transaction after a while; here sooner, and locks are waited for less long."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET lock_timeout = 500")
+    stopped = psycopg.connect(world.database)
+    try:
+        stopped.execute("SET idle_in_transaction_session_timeout = 1200")
+        stopped.commit()
+        stopped.execute("SELECT approvals_freezes_in_force()")
+        made = freezing.freeze(scope="all", principal=priya(world), reason="everything is booked twice")
+    finally:
+        stopped.close()
+        with connection.cursor() as cursor:
+            cursor.execute("RESET lock_timeout")
+    assert made.ok
