@@ -125,6 +125,7 @@ def perform(
     principal: Principal,
     reason: str,
     keep: Callable[[OperateResult], None] | None = None,
+    nowait: bool = False,
     paused_at: dt.datetime | None = None,
 ) -> OperateResult:
     """One of `INNER` on one run, in one durable transaction. Resuming ends the pause that began `paused_at` and no
@@ -132,4 +133,6 @@ def perform(
     inner = INNER[act]
     if act == "resume":
         inner = partial(operate.resuming, shown=paused_at)
-    return operate.carry_out(act=act, inner=inner, run_id=run_id, principal=principal, reason=reason, keep=keep)
+    return operate.carry_out(
+        act=act, inner=inner, run_id=run_id, principal=principal, reason=reason, keep=keep, nowait=nowait
+    )

@@ -3,25 +3,29 @@
 A run's result is stored in the transaction of the act itself, so whoever goes on after a crash repeats nothing.
 """
 
+import datetime as dt
 import logging
 import time
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import DatabaseError, transaction
-from django.db.models import QuerySet
+from django.db import transaction
+from django.db.models import Q, QuerySet
 
 from agentops import acts
-from agentops.busy import is_busy
+from agentops.busy import is_busy, is_gone
 from runs import clock, holding, rights
 from runs.models import Batch, BatchItem, Principal, Run
 from runs.nudging import nudge_relay
 from runs.services.operate import OperateResult
+from runs.texts import typed
 
 log = logging.getLogger(__name__)
 MOST = 20_000  # runs in one batch; more are several
 PART = 200  # runs at one go
 AT_ONCE_SECONDS = 0.5  # then the relay looks at what else is due
+# a run that somebody has locked is tried again that often, which takes longer than the database lets anybody keep one
+MOST_TRIES, TRY_AGAIN = 60, dt.timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +50,8 @@ def start(
     nothing is done to any run yet. Raises KeyError for an act that does not exist."""
     if act not in acts.INNER:
         raise KeyError(act)
-    if not reason.strip():
+    reason = typed(text=reason)
+    if not reason:
         return BatchResult(code="reason_needed")
     if not rights.entitled(principal=principal, permission=holding.OPERATE):  # looked at again for every run
         return BatchResult(code=rights.NO_RIGHT)
@@ -58,22 +63,27 @@ def start(
             return BatchResult(code="too_many", detail={"limit": MOST})
         if shown is not None and len(ids) > shown:
             return BatchResult(code="more_now")
-        batch = Batch.objects.create(
-            act=act, reason=reason.strip(), chosen=chosen[:300], principal=principal, total=len(ids)
-        )
+        batch = Batch.objects.create(act=act, reason=reason, chosen=chosen[:300], principal=principal, total=len(ids))
         BatchItem.objects.bulk_create([BatchItem(batch=batch, run_id=one) for one in ids], batch_size=2000)
         nudge_relay()
         return BatchResult(code="ok", batch=batch)
 
 
 def work_off(*, seconds: float = AT_ONCE_SECONDS) -> int:
-    """Carry out what is left of the oldest batch for about that long, and say for how many runs."""
-    batch = Batch.objects.filter(finished_at__isnull=True).select_related("principal").order_by("created_at").first()
-    if batch is None:
-        return 0
+    """Carry out what is left of the batches, the oldest first, for about that long, and say for how many runs."""
     until, done = time.monotonic() + seconds, 0
-    left = BatchItem.objects.filter(batch=batch, done_at__isnull=True).order_by("id")
-    for item in left[:PART]:
+    for batch in Batch.objects.filter(finished_at__isnull=True).select_related("principal").order_by("created_at"):
+        done += _work_off(batch, until)
+        if time.monotonic() > until:
+            break
+    return done
+
+
+def _work_off(batch: Batch, until: float) -> int:
+    done = 0
+    left = BatchItem.objects.filter(batch=batch, done_at__isnull=True)
+    now_due = left.filter(Q(try_after__isnull=True) | Q(try_after__lte=clock.ClockTimestamp()))
+    for item in now_due.order_by("tries", "id")[:PART]:
         done += _carry_out(batch, item)
         if time.monotonic() > until:
             break
@@ -83,7 +93,7 @@ def work_off(*, seconds: float = AT_ONCE_SECONDS) -> int:
 
 
 def _carry_out(batch: Batch, item: BatchItem) -> bool:
-    """False when the run is left for the next time: somebody else has it locked."""
+    """False when the run is left for another time, after the others: somebody else has it locked."""
     open_one = BatchItem.objects.filter(pk=item.pk, done_at__isnull=True)
 
     def keep(result: OperateResult) -> None:
@@ -92,14 +102,20 @@ def _carry_out(batch: Batch, item: BatchItem) -> bool:
             raise _DoneBefore
 
     try:
-        acts.perform(act=batch.act, run_id=item.run_id, principal=batch.principal, reason=batch.reason, keep=keep)
+        acts.perform(
+            act=batch.act, run_id=item.run_id, principal=batch.principal, reason=batch.reason, keep=keep, nowait=True
+        )
     except _DoneBefore:
         return True
-    except DatabaseError as problem:
-        if is_busy(problem=problem):
-            return False
-        raise
     except Exception as problem:  # one run that nobody foresaw must not hold up the others
+        if is_gone(problem=problem):
+            raise
+        if is_busy(problem=problem) and item.tries < MOST_TRIES:
+            open_one.update(tries=item.tries + 1, try_after=clock.now() + TRY_AGAIN)
+            return False
+        if is_busy(problem=problem):
+            open_one.update(code="busy", done_at=clock.now())
+            return True
         log.exception("%s of run %s broke off", batch.act, item.run_id)
         open_one.update(code="broke_off", detail={"what": f"{type(problem).__name__}"}, done_at=clock.now())
     return True

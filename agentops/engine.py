@@ -90,11 +90,12 @@ def _step(lease: leases.Lease, hand: InHand) -> Next:
     if run.is_over:
         return Next.PARK
     actor = principals.system()
+    if run.cancel_requested_at is not None and not cancelling.in_flight(run):
+        # asked for by a person, so tried however often it has failed, and never left to somebody else
+        return cancelling.cancel(lease, system=actor)
     if run.claims_in_row > MAX_CLAIMS:
         reason = f"{run.claims_in_row - 1} workers failed on it in a row"
         return _give_up(lease, code=Reason.KEEPS_FAILING, reason=reason)
-    if run.cancel_requested_at is not None and not cancelling.in_flight(run):
-        return cancelling.cancel(lease, system=actor)
     if run.paused_at is not None and not cancelling.in_flight(run) and not authorising.is_overdue(run):
         return _park_paused(lease)
     if run.state == RunState.NEEDS_PERSON:
@@ -125,7 +126,7 @@ def _hand_over(lease: leases.Lease, *, code: Reason, reason: str) -> Next:
     with transaction.atomic(durable=True):
         run = leases.hold(lease=lease)
         if run.state == RunState.NEEDS_PERSON:
-            return Next.PARK
+            return park(run, until=None, waits_for=run.waits_for)
         return hand_over(run, code=code, reason=reason, actor=principals.system())
 
 

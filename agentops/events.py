@@ -8,8 +8,9 @@ about that customer.
 import logging
 from typing import Any
 
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import transaction
 
+from agentops.busy import is_busy, is_gone
 from approvals.models import ApprovalRequest
 from reconciliation import late
 from reconciliation.models import Operation
@@ -22,18 +23,25 @@ log = logging.getLogger(__name__)
 
 
 def process_events(*, limit: int) -> int:
-    """Work off what was received, oldest first; a durable transaction for each event, or for each run it concerns."""
+    """Work off what was received, oldest first; a durable transaction for each event, or for each run it concerns.
+
+    One whose run somebody else has locked is left for the next time.
+    """
     waiting = ExternalEvent.objects.filter(processed_at__isnull=True).order_by("received_at")
     ids = list(waiting.values_list("pk", flat=True)[:limit])
+    done = 0
     for pk in ids:
         try:
             _process(pk)
-        except (OperationalError, InterfaceError):
-            raise
         except Exception as problem:  # one event that nobody foresaw must not hold up the others
+            if is_gone(problem=problem):
+                raise
+            if is_busy(problem=problem):
+                continue
             log.exception("event %s could not be worked off", pk)
             _set_aside(pk, f"failed: {type(problem).__name__}")
-    return len(ids)
+        done += 1
+    return done
 
 
 def _set_aside(pk: Any, result: str) -> None:
@@ -71,7 +79,7 @@ def _about_credit(thing: dict[str, Any], *, kind: str) -> str:
     operation = Operation.objects.filter(identity=identity).first() if isinstance(identity, str) else None
     if operation is None:
         return "no operation of ours"
-    run = Run.objects.select_for_update(of=("self",)).get(pk=operation.run_id)
+    run = Run.objects.select_for_update(of=("self",), nowait=True).get(pk=operation.run_id)
     operation = Operation.objects.select_for_update(of=("self",)).get(pk=operation.pk)
     record.append(
         run=run, kind="event.received", actor=principals.system(), operation=str(operation.pk), about="credit note"
@@ -99,5 +107,5 @@ def _about_invoice(thing: dict[str, Any]) -> str:
     run_ids = sorted(asking.values_list("run_id", flat=True))
     for run_id in run_ids:
         with transaction.atomic(durable=True):
-            transitions.want_facts(run=Run.objects.select_for_update(of=("self",)).get(pk=run_id))
+            transitions.want_facts(run=Run.objects.select_for_update(of=("self",), nowait=True).get(pk=run_id))
     return f"{len(run_ids)} request(s) look at their facts again"

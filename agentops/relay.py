@@ -14,11 +14,11 @@ from collections.abc import Callable
 
 import psycopg
 from celery import Task
-from django.db import DatabaseError, InterfaceError, connection
-from django.db import OperationalError as DatabaseGone
+from django.db import DatabaseError, connection
 from kombu.exceptions import OperationalError
 
 from agentops import batches
+from agentops.busy import is_gone
 from agentops.events import process_events
 from agentops.tasks import advance, look, read_statement
 from approvals.services import thawing
@@ -92,9 +92,9 @@ class Relay:
             return 0
         try:
             done = work()
-        except (DatabaseGone, InterfaceError):
-            raise
         except Exception as problem:
+            if is_gone(problem=problem):
+                raise
             log.exception("recurring work: %s", name)
             recurring.finish(name=name, result=f"{type(problem).__name__}: {problem}", failed=True)
             return 0

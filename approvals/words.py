@@ -5,6 +5,8 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
+from runs.texts import typed
+
 SENTENCES: dict[str, str] = {
     # results
     "approved": "Approved. It is waiting to run.",
@@ -83,4 +85,4 @@ def is_blank(*, text: str) -> bool:
 
 def storable(*, text: str) -> str:
     """The same text, trimmed, without what a database or JSON cannot hold (NUL, lone surrogates)."""
-    return "".join("\ufffd" if mark == "\x00" or unicodedata.category(mark) == "Cs" else mark for mark in text).strip()
+    return typed(text=text)

@@ -21,6 +21,11 @@ def storable(value: Any) -> Any:
     return value
 
 
+def typed(*, text: str) -> str:
+    """What somebody typed, such as a reason: trimmed, and made storable."""
+    return str(storable(text)).strip()
+
+
 def untrusted(text: str, *, limit: int) -> dict[str, str]:
     """Text by outsiders as a model is shown it: marked as data, cut at `limit` characters, its true length named."""
     shown = {"untrusted_text": text[:limit]}

@@ -31,6 +31,7 @@ _SAID = {
     "asked_to_wait": "{system} has asked to be left alone until {until}. Nothing was changed.",
     "in_flight": "Something it sent to {system} is not settled yet, and stays with the run until it is known whether it"
     " happened. Try again then. Nothing was changed.",
+    "busy": "Somebody else had this run locked for a minute and more, so it was given up. Nothing was changed.",
     "broke_off": "It broke off for a reason nobody foresaw ({what}); the log has the details. Nothing was changed.",
 }
 

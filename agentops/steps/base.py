@@ -121,6 +121,8 @@ def wait(
 
 def hand_over(run: Run, *, code: str, reason: str, actor: Principal) -> Next:
     """A person goes on with the locked run; no worker holds it, and no decision about it stands meanwhile."""
+    # a cancel that was asked for is carried out next; and what was asked for may have come before it was waited for
+    at_once = run.cancel_requested_at is not None or signalling.unused(run=run, kind=signalling.DOCUMENT)
     close_requests(run, why=reason, actor=actor)
     abandon_unsent(run, why=reason, actor=actor)
     if run.state == RunState.QUEUED:
@@ -135,8 +137,7 @@ def hand_over(run: Run, *, code: str, reason: str, actor: Principal) -> Next:
         person_code=code,
         person_reason=reason,
         waits_for="a person to go on",
-        # what was asked for may have come before it was waited for; then the run looks at once
-        wake_at=clock.now() if signalling.unused(run=run, kind=signalling.DOCUMENT) else None,
+        wake_at=clock.now() if at_once else None,
     )
     return Next.PARK
 

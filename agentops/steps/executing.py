@@ -195,6 +195,9 @@ def _void(step: Step, void: execute.Void, *, unknown: bool) -> Next:
             )
         if void.code == "cancelled":
             return Next.GO_ON
+        if void.code == "lapsed":  # it was held for long, which says nothing against its facts
+            transitions.move(run=run, to=RunState.GATHERING, actor=step.actor, why=void.detail)
+            return Next.GO_ON
         if void.code in VOID_READ_AGAIN:
             return out_of_date(run, why=void.detail, actor=step.actor)
         code = Reason.APPROVAL_EXPIRED if void.code == "expired" else Reason(void.code)

@@ -10,7 +10,7 @@ from agentops.workflows.registry import UnknownWorkflow
 from runs import clock, faultpoints, leases, transitions, waiting
 from runs.models import Run, Wait
 from runs.models.run import RunState
-from runs.services import principals
+from runs.services import principals, waits
 
 SOONEST, LATEST = dt.timedelta(seconds=1), dt.timedelta(minutes=1)
 KNOWS = "a worker that knows"
@@ -109,4 +109,4 @@ def for_a_worker(lease: leases.Lease, *, why: str) -> Next:
         if run.state in (RunState.GATHERING, RunState.DECIDING, RunState.EXECUTING):
             resume_to = RunState(run.state)
             return wait(run, resume_to=resume_to, until=until, waits_for=waits_for, why=why, actor=actor)
-        return park(run, until=until, waits_for=waits_for)
+        return park(run, until=until, waits_for=waits_for, waits_on=waits.A_WORKER)

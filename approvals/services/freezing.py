@@ -1,24 +1,30 @@
 """Freezing and lifting. After either has returned, nothing is sent or approved under the state before it.
 
 A sender looks under the shared half of one advisory lock, in the transaction that opens its attempt; whoever freezes or
-lifts takes the whole of it. What was opened before is in flight: it is settled and asked about as always.
+lifts takes the whole of it. What was opened before is in flight: it is settled and asked about as always. A sender that
+stands still in that transaction is waited for by several short tries: the database ends it after a while, and a try
+that is over lets the other senders pass.
 """
 
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 
 from approvals import freezes
 from approvals.models import Freeze
 from runs import clock, record, rights
 from runs.models import Principal
 from runs.nudging import nudge_relay
+from runs.texts import typed
 
 PERMISSION = "approvals.freeze"
 TOPIC = "freezes"
+TRIES = 5  # each as long as a lock is waited for: 25 seconds together, and no statement nears its own limit
+LOCK_NOT_AVAILABLE = "55P03"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,17 +60,36 @@ def _alone() -> None:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [freezes.LOCK])
 
 
+def _by_tries(act: Callable[[], FreezeResult]) -> FreezeResult:
+    """Do the act, each try a transaction of its own. Raises OperationalError when a sender stood still all the time."""
+    for _ in range(TRIES - 1):
+        try:
+            return act()
+        except OperationalError as problem:
+            if getattr(problem.__cause__, "sqlstate", None) != LOCK_NOT_AVAILABLE:
+                raise
+    return act()
+
+
 def freeze(*, scope: str, principal: Principal, reason: str) -> FreezeResult:
-    """Hold everything of that scope (`all`, `tool:<name>` or `workflow:<name>`, which the caller knows to exist)."""
-    if not reason.strip():
+    """Hold everything of that scope (`all`, `tool:<name>` or `workflow:<name>`, which the caller knows to exist).
+
+    Raises OperationalError when a sender stood still all the while; then nothing is frozen, and it is tried again.
+    """
+    reason = typed(text=reason)
+    if not reason:
         return FreezeResult(code="reason_needed")
+    return _by_tries(lambda: _freeze(scope, principal, reason))
+
+
+def _freeze(scope: str, principal: Principal, reason: str) -> FreezeResult:
     with transaction.atomic(durable=True):
         if refused := _no_right(principal, "freeze", scope):
             return refused
         _alone()
         if found := freezes.current().filter(scope=scope).first():
             return FreezeResult(code="already_frozen", freeze=found, detail={"words": found.words})
-        made = Freeze.objects.create(scope=scope, by=principal, reason=reason.strip(), since=clock.read())
+        made = Freeze.objects.create(scope=scope, by=principal, reason=reason, since=clock.read())
         record.append_system(
             topic=TOPIC, kind="freeze.begun", actor=principal, freeze=str(made.pk), scope=scope, reason=made.reason
         )
@@ -74,10 +99,15 @@ def freeze(*, scope: str, principal: Principal, reason: str) -> FreezeResult:
 def lift(*, freeze_id: uuid.UUID, principal: Principal, reason: str) -> FreezeResult:
     """End a freeze. What it held goes on within moments, woken by the relay; deadlines move on by the frozen time.
 
-    An integration lifts only what it froze itself.
+    An integration lifts only what it froze itself. Raises OperationalError as `freeze` does.
     """
-    if not reason.strip():
+    reason = typed(text=reason)
+    if not reason:
         return FreezeResult(code="reason_needed")
+    return _by_tries(lambda: _lift(freeze_id, principal, reason))
+
+
+def _lift(freeze_id: uuid.UUID, principal: Principal, reason: str) -> FreezeResult:
     with transaction.atomic(durable=True):
         if refused := _no_right(principal, "lift", str(freeze_id)):
             return refused
@@ -89,7 +119,7 @@ def lift(*, freeze_id: uuid.UUID, principal: Principal, reason: str) -> FreezeRe
             return FreezeResult(code="already_lifted", freeze=found, detail={"by": str(found.lifted_by)})
         if principal.kind == Principal.Kind.INTEGRATION and found.by_id != principal.pk:
             return FreezeResult(code="not_yours", freeze=found, detail={"by": str(found.by)})
-        found.lifted_at, found.lifted_by, found.lift_reason = clock.read(), principal, reason.strip()
+        found.lifted_at, found.lifted_by, found.lift_reason = clock.read(), principal, reason
         found.save(update_fields=["lifted_at", "lifted_by", "lift_reason"])
         record.append_system(
             topic=TOPIC, kind="freeze.lifted", actor=principal, freeze=str(found.pk), scope=found.scope, reason=reason

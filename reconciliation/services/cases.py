@@ -22,6 +22,7 @@ from reconciliation.verdicts import NEED_REFERENCE, Given, V, basis, named_recor
 from runs import clock, holding, record, rights, transitions
 from runs.models import Principal, Run
 from runs.money import Money
+from runs.texts import typed
 from runs.tools.base import Contract
 
 CLAIM_LAPSES = holding.CLAIM_LAPSES
@@ -159,9 +160,9 @@ def settle(
         refused = refused or _not_theirs(case, principal)
         given = Given(  # what was filled in for another verdict is no part of this one
             verdict=verdict,
-            evidence=evidence,
-            reference=reference.strip() if verdict in NEED_REFERENCE else "",
-            other_reference=other_reference.strip() if verdict == V.TWICE else "",
+            evidence=typed(text=evidence),
+            reference=typed(text=reference) if verdict in NEED_REFERENCE else "",
+            other_reference=typed(text=other_reference) if verdict == V.TWICE else "",
             actual_minor=actual_minor if verdict == V.DIFFERENTLY else None,
         )
         if refused := refused or _ruled_out(operation, case, given, contract):
@@ -228,7 +229,8 @@ def sender_gone(*, case_number: int, principal: Principal, process_id: uuid.UUID
         refused = _no_right(run, principal, "process.gone", case=case.label)
         if refused := refused or _not_theirs(case, principal):
             return refused
-        if not evidence.strip():
+        evidence = typed(text=evidence)
+        if not evidence:
             return CaseResult(code="evidence_needed")
         attempts = operation.attempts.select_related("sender").filter(sender_id=process_id)
         numbers = [one.number for one in attempts if one.may_wake]

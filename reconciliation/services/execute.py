@@ -74,7 +74,7 @@ class Held:
 class Void:
     """The decision in hand no longer counts. `code`: cancelled, expired, out_of_date, rights_lost, rejected,
     not_approved, policy_changed, not_granted, contract_changed, altered, business_key_taken, over_limit,
-    no_decision, in_dispute."""
+    no_decision, in_dispute, lapsed (as expired, where nobody was asked)."""
 
     code: str
     detail: str
@@ -168,6 +168,8 @@ def _allowed(
         return Void(code="cancelled", detail="the run was cancelled before anything was sent")
     if authority is None:
         return Void(code="no_decision", detail="nobody has allowed this action")
+    if authority.problem == "expired" and authority.request is None:
+        return Void(code="lapsed", detail="what the policy allowed was not done in time, so it is asked again")
     if authority.problem:
         return Void(code=authority.problem, detail=_PROBLEMS[authority.problem])
     if proposal.contract_version != contract.version:

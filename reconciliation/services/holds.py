@@ -62,11 +62,12 @@ def let_go(*, operation: Operation) -> None:
         cursor.execute("SELECT reconciliation_give_back(%s)", [operation.pk])
 
 
-# of each resource that nobody holds, whoever wanted it first; a run that was woken and lost it keeps its place
+# of each resource that nobody holds, whoever wanted it first; a run that was woken and lost it keeps its place, and one
+# whose step fails looks again in its own time
 _FREE = """
 SELECT DISTINCT ON (waits_on) id FROM runs_run r
  WHERE waits_on <> '' AND starts_with(waits_on, 'resource:') AND finished_at IS NULL AND lease_until IS NULL
-   AND wake_at > clock_timestamp()
+   AND wake_at > clock_timestamp() AND claims_in_row = 0
    AND NOT EXISTS (SELECT FROM reconciliation_resourcehold h WHERE 'resource:' || h.name = r.waits_on)
  ORDER BY waits_on, (SELECT max(o.created_at) FROM reconciliation_operation o WHERE o.run_id = r.id), id
 """

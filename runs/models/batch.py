@@ -37,6 +37,8 @@ class BatchItem(models.Model):
     code = models.CharField(max_length=40, blank=True, help_text="ok, or why it was refused; empty until it was tried")
     detail = models.JSONField(default=dict)
     done_at = models.DateTimeField(null=True, blank=True)
+    tries = models.PositiveSmallIntegerField(default=0, db_default=0, help_text="how often somebody had it locked")
+    try_after = models.DateTimeField(null=True, blank=True, help_text="when it is tried again after that")
 
     class Meta:
         indexes = [models.Index(name="batch_item_open", fields=["batch", "id"], condition=Q(done_at__isnull=True))]

@@ -15,6 +15,7 @@ from runs import clock, holding, record, rights, transitions
 from runs.models import Principal, Run
 from runs.models.run import RunState
 from runs.nudging import nudge_relay
+from runs.texts import typed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +31,9 @@ class OperateResult:
         return self.code == "ok"
 
 
-def _lock(run_id: uuid.UUID) -> Run:
-    return Run.objects.select_for_update(of=("self",)).select_related("owner", "cancelled_by").get(pk=run_id)
+def _lock(run_id: uuid.UUID, *, nowait: bool = False) -> Run:
+    locked = Run.objects.select_for_update(of=("self",), nowait=nowait)
+    return locked.select_related("owner", "cancelled_by").get(pk=run_id)
 
 
 def _no_right(run: Run, principal: Principal, act: str) -> OperateResult | None:
@@ -51,16 +53,19 @@ def carry_out(
     principal: Principal,
     reason: str,
     keep: Callable[[OperateResult], None] | None = None,
+    nowait: bool = False,
 ) -> OperateResult:
-    """One act on one run that is not over: one durable transaction, in which `keep` may store what became of it."""
-    if not reason.strip():
+    """One act on one run that is not over: one durable transaction, in which `keep` may store what became of it. With
+    `nowait` a run that somebody else has locked raises OperationalError at once."""
+    reason = typed(text=reason)
+    if not reason:
         return OperateResult(code="reason_needed")
     with transaction.atomic(durable=True):
-        run = _lock(run_id)
+        run = _lock(run_id, nowait=nowait)
         result = _no_right(run, principal, act)
         if result is None and run.is_over:
             result = OperateResult(code="over", detail={"state": run.state})
-        result = result or inner(run, principal, reason.strip())
+        result = result or inner(run, principal, reason)
         if keep is not None:
             keep(result)
         return result
@@ -158,15 +163,14 @@ def release(*, run_id: uuid.UUID, principal: Principal) -> OperateResult:
 
 
 def _send_on(run_id: uuid.UUID, principal: Principal, reason: str, to: RunState, act: str) -> OperateResult:
-    if not reason.strip():
+    reason = typed(text=reason)
+    if not reason:
         return OperateResult(code="reason_needed")
     with transaction.atomic(durable=True):
         run = _lock(run_id)
         if refused := _for_person(run, principal, act):
             return refused
-        transitions.move(
-            run=run, to=to, actor=principal, why=reason.strip(), refusals=[], times_out_of_date=0, tries_in_row=0
-        )
+        transitions.move(run=run, to=to, actor=principal, why=reason, refusals=[], times_out_of_date=0, tries_in_row=0)
         nudge_relay()
         return OperateResult(code="ok")
 
@@ -186,7 +190,8 @@ def close(
 ) -> OperateResult:
     """End the run by hand, as completed or failed. Its outcome is the reason, and after it `what_stays`: what the
     locked run has done in the world, which the reason may leave out or deny."""
-    if not reason.strip():
+    reason = typed(text=reason)
+    if not reason:
         return OperateResult(code="reason_needed")
     with transaction.atomic(durable=True):
         run = _lock(run_id)
@@ -196,6 +201,6 @@ def close(
         if target not in (RunState.COMPLETED, RunState.FAILED):
             raise ValueError(f"a person closes a run as completed or failed, not {as_state}")
         stays = what_stays(run)
-        outcome = f"{reason.strip().rstrip('.')}. {stays}" if stays else reason.strip()
-        transitions.move(run=run, to=target, actor=principal, why=reason.strip(), outcome=outcome)
+        outcome = f"{reason.rstrip('.')}. {stays}" if stays else reason
+        transitions.move(run=run, to=target, actor=principal, why=reason, outcome=outcome)
         return OperateResult(code="ok")

@@ -46,7 +46,9 @@ def test_payloads_and_scopes(desk: Raw, value: Any) -> None:
     run = desk.started()
     found = {}
     raw = json.dumps({"key": "k", "kind": "document", "payload": {"x": value}}).encode()
-    answer = desk.client.post(f"/api/v1/runs/{run.pk}/signals", raw, content_type="application/json", headers=desk.headers)
+    answer = desk.client.post(
+        f"/api/v1/runs/{run.pk}/signals", raw, content_type="application/json", headers=desk.headers
+    )
     found["signal"] = answer.status_code
     if isinstance(value, str):
         found["scope"] = desk.post("freezes", scope=value, reason="x").status_code
