@@ -30,7 +30,6 @@ R = LineResult
 DONE = (OperationState.SUCCEEDED, OperationState.COMPENSATED)
 SOME = 500  # lines, or operations, looked at in one step
 AROUND = dt.timedelta(days=1)  # how far their clock and ours may be apart
-_KINDS = {matching.DIFFERENT: Case.Kind.DIFFERENT, matching.DUPLICATE: Case.Kind.DUPLICATE}
 
 
 def match_some(*, statement: Statement, in_hand: dt.timedelta) -> bool:
@@ -157,10 +156,10 @@ def _open_once(run: Run, operation: Operation, statement: Statement, judged: Jud
     if Difference.objects.filter(key=key).exists():
         return
     why = f"{statement.label}, {_source(statement)}: {judged.tells}"
-    case = open_case(run=run, operation=operation, kind=_KINDS[judged.case], why=why, actor=actor)
+    # of the one kind that a look at a settled operation opens as well, so that what it shows is added to this case
+    case = open_case(run=run, operation=operation, kind=Case.Kind.DIFFERENT, why=why, actor=actor)
     Difference.objects.create(key=key, statement=statement, case=case)
-    if statement.is_file and judged.case == matching.DIFFERENT:  # only told: the other side's own word is asked for
-        late.want_look(operation=operation, since=clock.now())
+    late.want_look(operation=operation, since=clock.now())  # by identity, for the case's page
 
 
 def _source(statement: Statement) -> str:

@@ -8,7 +8,7 @@ import pytest
 from agentops import tasks
 from reconciliation import statement_queries
 from reconciliation.models import Case, Difference, Operation, Statement
-from reconciliation.services import cases, statements
+from reconciliation.services import cases, looks, statements
 from runs.models import Run
 from runs.models.run import RunState
 from tests.statements.conftest import Books
@@ -64,7 +64,10 @@ def test_each_difference_opens_one_case_however_often_it_is_read(books: Books) -
         assert results(found)["duplicate"] == [second.number]
         adds_up(books, found)
     [case] = Case.objects.all()
-    assert case.kind == "duplicate" and second.number in case.why and operation.external_reference in case.why
+    operation.refresh_from_db()
+    assert looks.due(limit=5) == [operation.pk] and looks.look(operation_id=operation.pk) is not None
+    case.refresh_from_db()
+    assert case.kind == "different" and second.number in case.why and operation.external_reference in case.why
     assert cases.claim(case_number=case.pk, principal=books.tomas).ok
     settled = cases.settle(
         case_number=case.pk, principal=books.tomas, contract=None, verdict="noted", evidence="voided by hand"
