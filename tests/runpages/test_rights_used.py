@@ -134,9 +134,9 @@ def test_the_page_says_so_with_403(db: str, signed_in: Callable[..., Client], mo
     user = world.person("priya")
     locked = operate._lock
 
-    def lost_meanwhile(run_id: Any) -> Run:
+    def lost_meanwhile(run_id: Any, **how: Any) -> Run:
         take_away(user)
-        return locked(run_id)
+        return locked(run_id, **how)
 
     monkeypatch.setattr(operate, "_lock", lost_meanwhile)
     for path in (f"/runs/{run.pk}/act/cancel", f"/needs-a-person/{run.pk}/claim", f"/needs-a-person/{run.pk}/go-on"):
