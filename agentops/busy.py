@@ -3,9 +3,14 @@
 *Busy* is a lock that was not given in time, a statement that took too long, or a transaction that lost against another
 one: each ends the transaction, so nothing of the request was recorded. *Gone* is a database that cannot be reached, or
 a connection that broke: it may have broken after the commit, so nobody can say, and the answer says that.
+
+A transaction that lost against another one (deadlock, serialisation) is not the caller's affair: the request is made
+again here, a few times, before anybody is told. One that waited too long is not: it would wait again.
 """
 
+import random
 import sys
+import time
 from collections.abc import Callable
 
 from django.db import InterfaceError, OperationalError
@@ -17,6 +22,8 @@ from django.views import defaults
 LOCK_NOT_AVAILABLE, QUERY_CANCELED, DEADLOCK, SERIALIZATION = "55P03", "57014", "40P01", "40001"
 # what the database says when it ends a connection or takes none: class 08, its shutdowns, and nothing at all
 SHUTDOWNS = ("57P01", "57P02", "57P03", "25P03")
+MOST_TRIES = 3  # of one request whose transaction lost
+TRIES = "_tries_of_a_lost_transaction"  # where a request counts them
 RETRY_AFTER = 5  # seconds; as long as a lock is waited for
 DETAIL = "busy: somebody else is working on this just now, and nothing was recorded; try again in a moment"
 GONE_DETAIL = (
@@ -64,6 +71,26 @@ def answer_to(*, request: HttpRequest, problem: BaseException | None) -> HttpRes
     return response
 
 
+def again(*, request: HttpRequest, problem: BaseException) -> HttpResponse | None:
+    """The view's answer when it is called once more because its transaction lost; None where that is not the trouble,
+    or where it has lost too often. Raises what the view raises."""
+    tries = getattr(request, TRIES, 1)
+    match = request.resolver_match
+    lost = isinstance(problem, OperationalError) and _code(problem) in (DEADLOCK, SERIALIZATION)
+    if not lost or tries >= MOST_TRIES or match is None:
+        return None
+    setattr(request, TRIES, tries + 1)
+    time.sleep(random.uniform(0.01, 0.05) * tries)
+    for name in request.FILES:
+        for file in request.FILES.getlist(name):
+            file.seek(0)
+    try:
+        answer: HttpResponse = match.func(request, *match.args, **match.kwargs)
+    except OperationalError as next_problem:
+        return again(request=request, problem=next_problem) or answer_to(request=request, problem=next_problem)
+    return answer
+
+
 class Busy:
     """For what a view raises."""
 
@@ -74,7 +101,7 @@ class Busy:
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
-        return answer_to(request=request, problem=exception)
+        return again(request=request, problem=exception) or answer_to(request=request, problem=exception)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

@@ -30,7 +30,7 @@ from agentops.api.schemas import (
     SignalOut,
     StartRun,
 )
-from agentops.busy import answer_to
+from agentops.busy import again, answer_to
 from agentops.starting import BadInput, checked_payload, start_workflow
 from agentops.workflows.registry import UnknownWorkflow
 from reconciliation.models import Operation
@@ -110,7 +110,7 @@ def refused(request: HttpRequest, problem: HttpError) -> HttpResponse:
 @api.exception_handler(InterfaceError)
 def not_now(request: HttpRequest, problem: Exception) -> HttpResponse:
     """The database is busy or gone; any other trouble of it stays a server's error."""
-    answer = answer_to(request=request, problem=problem)
+    answer = again(request=request, problem=problem) or answer_to(request=request, problem=problem)
     if answer is None:
         raise problem
     return answer

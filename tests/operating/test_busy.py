@@ -10,7 +10,7 @@ from django.test import Client
 from agentops import busy
 from approvals.models import Refusal, Vote
 from runs import record
-from runs.models import Signal
+from runs.models import Run, Signal
 from runs.services import tokens
 from tests.pages import world
 
@@ -99,6 +99,35 @@ def test_a_transaction_that_lost_is_busy_on_the_page_and_recorded_nothing(
     assert not Vote.objects.exists()
     assert browser.post(f"/approvals/{ask.pk}/", form).status_code == 302
     assert Vote.objects.count() == 1
+
+
+@pytest.mark.parametrize("code", [psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure])
+def test_a_transaction_that_lost_once_is_made_again_unasked(
+    db: str, monkeypatch: pytest.MonkeyPatch, code: type[psycopg.Error]
+) -> None:
+    ask, maya = world.ask(), world.person("Maya Lindgren", "manager")
+    browser = Client(raise_request_exception=False)
+    browser.force_login(maya)
+    headers = {"Authorization": f"Bearer {tokens.issue(name='desk', label='Desk')}", "Idempotency-Key": "k"}
+    really, calls = record.append, []
+
+    def lose_twice(*args: Any, **kwargs: Any) -> Any:
+        calls.append(1)
+        if len(calls) <= 2:
+            raise by(code)
+        return really(*args, **kwargs)
+
+    monkeypatch.setattr(record, "append", lose_twice)
+    form = {"choice": "approve_confirmed", "page_digest": ask.page_digest, "as_user": str(maya.pk)}
+    assert browser.post(f"/approvals/{ask.pk}/", form).status_code == 302
+    assert Vote.objects.count() == 1 and len(calls) > 2
+    calls.clear()
+    started = browser.post(
+        "/api/v1/runs", {"workflow": "service_credit", "input": {"ticket": "CS-1"}}, content_type="application/json",
+        headers=headers,
+    )  # fmt: skip
+    assert started.status_code == 201, started.content
+    assert Run.objects.filter(pk=started.json()["id"]).count() == 1 and len(calls) > 2
 
 
 @pytest.mark.parametrize("path", ["/approvals/", "/accounts/login/", "/api/v1/runs/" + "0" * 32])
