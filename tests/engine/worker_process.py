@@ -48,6 +48,9 @@ def work(job: dict[str, Any]) -> None:
     parsed = dj_database_url.parse(job["database"])
     kept = {key: parsed[key] for key in ("NAME", "USER", "PASSWORD", "HOST", "PORT")}
     connections["default"].settings_dict.update(kept)
+    if idle := job["env"].get("IDLE_IN_TRANSACTION_MS"):
+        options = connections["default"].settings_dict["OPTIONS"]
+        options["options"] += f" -c idle_in_transaction_session_timeout={idle}"
     for name, value in job["settings"].items():
         setattr(settings, name, value)
     os.environ.update(job["env"])
