@@ -8,8 +8,9 @@ export PYTHON ?=
 .PHONY: help run demo chaos bench test test-fast check lock clean venv venv-dev
 
 PY := .venv/bin/python
-# A file's tests stay together; each of the two processes has servers of its own.
-SIDE_BY_SIDE := -n 2 --dist loadfile
+# A file's tests stay together, in the order that tests/conftest.py gives; each process has servers of its own, and
+# there is one more than cores here, since many tests wait for something.
+SIDE_BY_SIDE := -n 3 --dist loadfile --no-loadscope-reorder
 # What settings need when nothing is running: no check opens a connection.
 OFFLINE := DEBUG=1 DATABASE_URL=postgresql:///offline
 

@@ -100,9 +100,34 @@ FOLDERS = ("bench", "desk", "docs", "engine", "external", "limits", "local", "sa
 FILES = ("approvals/test_races.py", "runpages/test_consumer.py")
 
 
+STACKS = ("chaos", "external", "limits", "local", "story")
+
+
+def spread(files: list[tuple[bool, list[pytest.Item]]]) -> list[pytest.Item]:
+    """The files' tests, those of long files at even distances in the first three quarters: side by side with short
+    ones they leave no process idle at the end, and few of them run at once."""
+    long = [tests for is_long, tests in files if is_long]
+    short = [tests for is_long, tests in files if not is_long]
+    step = max(1, len(short) * 3 // (4 * len(long) or 1))
+    order = []
+    for number, tests in enumerate(short):
+        if number % step == 0 and long:
+            order.append(long.pop(0))
+        order.append(tests)
+    return [test for tests in [*order, *long] for test in tests]
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what takes long by where it lives, so that `make test-fast` needs no list of its own."""
+    """Mark what takes long by where it lives, so that `make test-fast` needs no list of its own, and spread it."""
+    files: dict[Path, list[pytest.Item]] = {}
     for item in items:
         place = item.path.relative_to(REPO / "tests")
         if place.parts[0] in FOLDERS or place.as_posix() in FILES:
             item.add_marker(pytest.mark.stack)
+        files.setdefault(place, []).append(item)
+    items[:] = spread(
+        [
+            (place.parts[0] in STACKS or any(one.get_closest_marker("browser") for one in tests), tests)
+            for place, tests in files.items()
+        ]
+    )

@@ -64,7 +64,7 @@ class Product:
         return [row for row in rows if row["fault"] == mode]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # a whole stack takes from what runs beside it, so it ends with its module
 def product(tmp_path_factory: pytest.TempPathFactory, django_db_blocker: Any) -> Iterator[Product]:
     marker = tmp_path_factory.mktemp("faults") / "worker-died"
     marker.touch()  # while the file exists the crash point is spent; a test arms it by removing the file
