@@ -7,6 +7,7 @@ woken by NOTIFY where somebody waits and polls otherwise. If the broker is down 
 
 import datetime as dt
 import logging
+import math
 import time
 import uuid
 from collections import defaultdict
@@ -23,6 +24,7 @@ from agentops.events import process_events
 from agentops.tasks import advance, look, read_statement
 from approvals.services import thawing
 from reconciliation.services import holds, looks, processes, statement_reading
+from runs.nudging import DUE as DUE_ONLY
 from runs.nudging import RELAY_CHANNEL
 from runs.services import recurring
 from runs.services.waits import wake_for_ended_runs
@@ -31,6 +33,8 @@ log = logging.getLogger(__name__)
 LOCK = 7_305_511_223  # any number, the same for every relay of one database
 BATCH = 200
 POLL_SECONDS = 1.0
+ALL_SECONDS = 0.25  # while runs come due one after the other, the other work is done that often
+BREATH_SECONDS = 0.005  # between two looks: under load one look serves many nudges
 HINT_AGAIN_SECONDS = 20.0  # a hint that brought nothing may have been lost
 DUE, ENDED, EVENTS, BATCHES, THAW, FREE, WAITS, STATEMENTS = (
     "due runs",
@@ -61,8 +65,8 @@ SELECT extract(epoch FROM min(wake_at) - clock_timestamp()) FROM runs_run
 
 class Relay:
     def __init__(self) -> None:
-        # by run and claim, each of which earns a new hint; an operation to look up has no claim
-        self.hinted: dict[tuple[uuid.UUID, int], float] = {}
+        self.hinted: dict[tuple[uuid.UUID, int], float] = {}  # by run and claim, each of which earns a new hint
+        self.asked: dict[uuid.UUID, float] = {}  # operations to look up
         self.read: dict[tuple[int, dt.datetime], float] = {}  # statements, by number and due time
         self.broker_down_since: float | None = None
         self.noted: dict[str, float] = {}
@@ -104,19 +108,24 @@ class Relay:
         return done
 
     def _sweep(self) -> int:
-        """Hint at the runs that are due."""
+        """Hint at the runs that are due, and at the operations to look up."""
+        asked = looks.due(limit=BATCH)
+        now = time.monotonic()
+        self.asked = {one: at for one, at in self.asked.items() if one in asked and now - at < HINT_AGAIN_SECONDS}
+        told = [one for one in asked if one not in self.asked and self._hint(look, one)]
+        self.asked.update(dict.fromkeys(told, now))
+        return len(told) + self.sweep_runs()
+
+    def sweep_runs(self) -> int:
+        """Hint at the runs that are due; returns at how many."""
         with connection.cursor() as cursor:
             cursor.execute(_DUE, [BATCH])
-            due = {(row[0], row[1]): advance for row in cursor.fetchall()}
-        due |= {(operation_id, 0): look for operation_id in looks.due(limit=BATCH)}
-        now = time.monotonic()
-        self.hinted = {one: at for one, at in self.hinted.items() if one in due and now - at < HINT_AGAIN_SECONDS}
-        sent = 0
-        for one, task in due.items():
-            if one not in self.hinted and self._hint(task, one[0]):
-                self.hinted[one] = now
-                sent += 1
-        return sent
+            due = cursor.fetchall()
+        now, before = time.monotonic(), self.hinted
+        self.hinted = {one: before[one] for one in due if now - before.get(one, -math.inf) < HINT_AGAIN_SECONDS}
+        told = [one for one in due if one not in self.hinted and self._hint(advance, one[0])]
+        self.hinted.update(dict.fromkeys(told, now))
+        return len(told)
 
     def _statements(self) -> int:
         """Hint at the statements that are due; a worker that takes one up makes it due at another time."""
@@ -147,6 +156,7 @@ class Relay:
         if self.broker_down_since is not None:
             log.info("the broker answers again")
             self.read.clear()
+            self.asked.clear()
             self.hinted.clear()  # whatever it was told before may be lost with it
         self.broker_down_since = None
         return True
@@ -185,7 +195,14 @@ def _serve(relay: Relay, session: psycopg.Connection, stop: "list[bool]") -> Non
         time.sleep(POLL_SECONDS)
     session.execute(f"LISTEN {RELAY_CHANNEL}")
     log.info("relay at work")
+    looked, wanted = -math.inf, True
     while not stop:
-        relay.run_once()
-        for _ in session.notifies(timeout=0.0 if relay.more else relay.pause(), stop_after=1):
-            pass
+        began = time.monotonic()
+        if wanted or relay.more or began - looked > ALL_SECONDS:
+            relay.run_once()
+            looked = began
+        else:
+            relay.sweep_runs()
+        time.sleep(max(0.0, began + BREATH_SECONDS - time.monotonic()))
+        waits = 0.0 if relay.more else relay.pause()
+        wanted = any(one.payload != DUE_ONLY for one in session.notifies(timeout=waits, stop_after=1))

@@ -82,7 +82,7 @@ def wake(*, run: Run, mark: bool = True) -> None:
     if changed:
         run.save(update_fields=changed)
     if mark:
-        nudge_relay()
+        nudge_relay(due=True)
 
 
 def due(*, run: Run, at: dt.datetime | None) -> dt.datetime | None:

@@ -76,5 +76,5 @@ def start(
             input=data,
             capabilities=capabilities,
         )
-        nudge_relay()
+        nudge_relay(due=True)
     return Started(run=run, created=True)
