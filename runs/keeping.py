@@ -1,12 +1,13 @@
 """Storing what was read and proposed, inside the caller's transaction with the run's row locked."""
 
 import datetime as dt
+import uuid
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from django.db.models import Max
+from django.db import connection
 
-from runs import record
+from runs import hot, record
 from runs.actions import Action
 from runs.canonical import digest
 from runs.identity import operation_identity
@@ -49,10 +50,11 @@ def keep_evidence(*, run: Run, evidence: Collection[Evidence], actor: Principal,
     asked_at = min((one.retrieved_at for one in evidence), default=None)
     if asked_at is not None and run.facts_wanted_at is not None and run.facts_wanted_at <= asked_at:
         run.facts_wanted_at = None
-    number = (run.evidence.aggregate(last=Max("reading"))["last"] or 0) + 1
+    number = last_reading(run=run) + 1
     for one in evidence:
         one.reading = number
-    Evidence.objects.bulk_create(evidence)
+    if evidence:
+        hot.insert(*evidence)
     record.append(
         run=run,
         kind="evidence.read",
@@ -65,8 +67,38 @@ def keep_evidence(*, run: Run, evidence: Collection[Evidence], actor: Principal,
 
 def newest_facts(*, run: Run) -> dict[str, Evidence]:
     """The latest reading, by kind; empty before the first."""
-    last = run.evidence.aggregate(last=Max("reading"))["last"]
-    return {one.kind: one for one in run.evidence.filter(reading=last)} if last else {}
+    return {one.kind: one for one in newest_reading(run_id=run.pk)}
+
+
+def newest_reading(*, run_id: uuid.UUID) -> list[Evidence]:
+    """All pieces of the latest reading; none before the first."""
+    return _rows(f"SELECT {_PIECE} WHERE run_id = %s AND reading = ({_LAST})", [run_id, run_id])
+
+
+def pieces(*, run_id: uuid.UUID, ids: Iterable[str]) -> list[Evidence]:
+    """Those pieces of the run's evidence."""
+    return _rows(f"SELECT {_PIECE} WHERE run_id = %s AND id = ANY(%s::uuid[])", [run_id, list(ids)])
+
+
+_PIECE = f"{hot.columns(model=Evidence)} FROM runs_evidence"
+_LAST = "SELECT max(reading) FROM runs_evidence WHERE run_id = %s"
+
+
+def _rows(sql: str, given: list[Any]) -> list[Evidence]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, given)
+        return [hot.from_row(model=Evidence, row=row) for row in cursor.fetchall()]
+
+
+def last_reading(*, run: Run) -> int:
+    """The number of the latest reading; 0 before the first."""
+    with connection.cursor() as cursor:
+        cursor.execute(_LAST, [run.pk])
+        row = cursor.fetchone()
+    return 0 if row is None or row[0] is None else int(row[0])
+
+
+_BEFORE = "SELECT number, step, id FROM runs_proposal WHERE run_id = %s ORDER BY number"
 
 
 def keep_proposal(
@@ -83,11 +115,13 @@ def keep_proposal(
     model_call: ModelCall | None = None,
 ) -> Proposal:
     """Store a proposal with its operation's identity, before anything can act on it."""
-    before = list(run.proposals.order_by("number").values_list("number", "step", "pk"))
+    with connection.cursor() as cursor:
+        cursor.execute(_BEFORE, [run.pk])
+        before = cursor.fetchall()
     predecessor = next((pk for _, its_step, pk in reversed(before) if its_step == step), None)
     money = contract.money(action.effect)
     proposal_id = new_id()
-    proposal = Proposal.objects.create(
+    proposal = Proposal(
         id=proposal_id,
         run=run,
         number=before[-1][0] + 1 if before else 1,
@@ -108,6 +142,7 @@ def keep_proposal(
         workings=workings,
         rationale=rationale,
     )
+    hot.insert(proposal)
     record.append(
         run=run,
         kind="proposal.made",

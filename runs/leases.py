@@ -9,37 +9,41 @@ from dataclasses import dataclass, field
 
 from django.db import connection
 
+from runs import hot
 from runs.models import Run
 from runs.services import principals
 
 
 @dataclass(slots=True)
 class Lease:
-    """`worked`: a whole step succeeded under it, which the next write of this worker notes."""
+    """`worked`: a whole step succeeded under it, which the next write of this worker notes. `run`: the run as it was
+    claimed, or as it was left by the last commit under this lease; None when something else may have changed it."""
 
     run_id: uuid.UUID
     token: int
     worked: bool = field(default=False, compare=False)
+    run: Run | None = field(default=None, compare=False, repr=False)
 
 
 class LeaseLost(Exception):
     """Somebody else claimed the run meanwhile; stop at once, nothing was written."""
 
 
-_CLAIM = """
+_RUN = hot.columns(model=Run)
+_CLAIM = f"""
 UPDATE runs_run SET lease_token = lease_token + 1, lease_holder = %(holder)s, claims_in_row = claims_in_row + 1,
        woken = FALSE, lease_until = clock_timestamp() + make_interval(secs => %(seconds)s)
  WHERE id = %(run)s AND finished_at IS NULL AND wake_at <= clock_timestamp()
    AND (lease_until IS NULL OR lease_until < clock_timestamp())
-RETURNING lease_token
+RETURNING {_RUN}
 """
 # one statement locks the row, renews the lease and reads the run as it is now; without `seconds` the lease stays
-_HOLD = """
+_HOLD = f"""
 UPDATE runs_run SET lease_until = CASE WHEN %(seconds)s::float IS NULL THEN lease_until
                                   ELSE clock_timestamp() + make_interval(secs => %(seconds)s::float) END,
        claims_in_row = CASE WHEN %(worked)s THEN 0 ELSE claims_in_row END
  WHERE id = %(run)s AND lease_token = %(token)s AND lease_until IS NOT NULL
-RETURNING runs_run.*
+RETURNING {_RUN}
 """
 
 
@@ -48,15 +52,21 @@ def claim(*, run_id: uuid.UUID, holder: str, seconds: float) -> Lease | None:
     with connection.cursor() as cursor:
         cursor.execute(_CLAIM, {"run": run_id, "holder": holder[:200], "seconds": seconds})
         row = cursor.fetchone()
-    return None if row is None else Lease(run_id, row[0])
+    if row is None:
+        return None
+    run = hot.from_row(model=Run, row=row)
+    return Lease(run_id, run.lease_token, run=run)
 
 
 def hold(*, lease: Lease, seconds: float | None = None) -> Run:
     """Lock the run's row for this transaction, renewing the lease if asked. Raises LeaseLost when it is not ours."""
     given = {"run": lease.run_id, "token": lease.token, "seconds": seconds, "worked": lease.worked}
-    for run in Run.objects.raw(_HOLD, given):
-        return principals.known(run=run)
-    raise LeaseLost(str(lease.run_id))
+    with connection.cursor() as cursor:
+        cursor.execute(_HOLD, given)
+        row = cursor.fetchone()
+    if row is None:
+        raise LeaseLost(str(lease.run_id))
+    return principals.known(run=hot.from_row(model=Run, row=row))
 
 
 def worked(*, lease: Lease) -> None:

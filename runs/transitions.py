@@ -80,7 +80,7 @@ def wake(*, run: Run, mark: bool = True) -> None:
         run.woken = True
         changed.append("woken")
     if changed:
-        run.save(update_fields=changed)
+        record.save(run=run, names=changed)
     if mark:
         nudge_relay(due=True)
 

@@ -10,7 +10,7 @@ from typing import Any
 from django.db import connection
 from django.db.models import Q
 
-from runs import clock, record
+from runs import clock, hot, record
 from runs.models import Principal, Run, Signal, Wait
 from runs.tools.base import Reading
 
@@ -186,14 +186,21 @@ def drop(*, run: Run, actor: Principal) -> None:
 
 def close_signals(*, run: Run) -> None:
     """The run is over: what it was told and never waited for is kept as such."""
-    unused = Signal.objects.filter(run=run, applied_at__isnull=True)
-    unused.update(applied_at=clock.now(), result="the run ended before it waited for it")
+    with connection.cursor() as cursor:
+        cursor.execute(_UNUSED, [clock.now(), "the run ended before it waited for it", run.pk])
+
+
+_UNUSED = "UPDATE runs_signal SET applied_at = %s, result = %s WHERE run_id = %s AND applied_at IS NULL"
+_ENDED = hot.Query(
+    lambda run: Wait.objects.filter(run=run, ended_at__isnull=False)
+    .exclude(result=Wait.Result.DROPPED)
+    .order_by("began_at", "id")
+)
 
 
 def readings(*, run: Run) -> list[Reading]:
     """The waits that have ended, as facts of the kind that is their key; part of every later reading."""
-    ended = Wait.objects.filter(run=run, ended_at__isnull=False).exclude(result=Wait.Result.DROPPED)
-    return [_reading(wait) for wait in ended.select_related("other").order_by("began_at", "id")]
+    return [_reading(wait) for wait in _ENDED(run=run.pk)]
 
 
 def _reading(wait: Wait) -> Reading:
