@@ -6,6 +6,7 @@ would let `missing == 'x' || true` pass.
 """
 
 import datetime as dt
+import json
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -67,7 +68,7 @@ class _Denied(Exception):
 def evaluate(*, document: Mapping[str, Any], variables: Mapping[str, Any]) -> Verdict:
     """The verdict on an action described by `variables` (see `rules.VARIABLES`; amounts in minor units)."""
     try:
-        parsed = documents.PolicyDocument.model_validate(document)
+        parsed = _parsed(json.dumps(document, sort_keys=True))
         matched = [rule for rule in parsed.rules if _matches(rule, variables)]
         return _weigh(parsed, matched, variables)
     except ValidationError:
@@ -87,6 +88,11 @@ def satisfied(*, decision_kind: str, group: str, quorum: int, votes_for: int, ve
     if verdict.effect != "ask" or verdict.groups is None or decision_kind != "people":
         return False
     return group == verdict.groups.group and votes_for >= max(quorum, verdict.groups.quorum)
+
+
+@lru_cache(maxsize=256)
+def _parsed(text: str) -> documents.PolicyDocument:
+    return documents.PolicyDocument.model_validate(json.loads(text))
 
 
 @lru_cache(maxsize=1024)

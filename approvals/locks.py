@@ -15,7 +15,8 @@ def share_users(*, user_ids: Iterable[int], group: str) -> None:
     """Hold the users' rows (which stand for their memberships) and the group's name until the transaction ends."""
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT id FROM {User._meta.db_table} WHERE id = ANY(%s) ORDER BY id FOR SHARE", [sorted(set(user_ids))]
+            f"SELECT id FROM {User._meta.db_table} WHERE id = ANY(%s::int[]) ORDER BY id FOR SHARE",
+            [sorted(set(user_ids))],
         )
         cursor.execute(f"SELECT id FROM {Group._meta.db_table} WHERE name = %s FOR SHARE", [group])
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Q
 
 from approvals import freezes, rights
 from approvals.evaluation import Verdict, satisfied
 from approvals.models import ApprovalRequest, PolicyVersion, Vote
 from approvals.models.request import RequestState
+from runs import hot
 from runs.models import Principal, Proposal, Run
 from runs.models.run import RunState
 
@@ -112,12 +112,18 @@ def policy(*, request: ApprovalRequest, version: PolicyVersion | None, verdict: 
 
 def involvement(*, run: Run, user: User) -> Objection | None:
     """Whoever started the run, runs it, or proposed or edited any action of it never approves in it."""
-    started = Q(pk__in=[run.initiator_id, run.run_as_id, run.agent_id])
-    proposed = Q(pk__in=Proposal.objects.filter(run=run).values("proposer"))
-    own = list(Principal.objects.filter(started | proposed, user_id=user.pk).values_list("pk", flat=True))
-    if not own:
+    principal = _PERSON.first(user=user.pk)
+    if principal is None:
         return None
-    return Objection(code="own_request", detail={"part": "initiator" if run.initiator_id in own else "proposer"})
+    own = principal.pk
+    started = own in (run.initiator_id, run.run_as_id, run.agent_id)
+    if not started and not _PROPOSED(run=run.pk, proposer=own):
+        return None
+    return Objection(code="own_request", detail={"part": "initiator" if run.initiator_id == own else "proposer"})
+
+
+_PERSON = hot.Query(lambda user: Principal.objects.filter(user=user))
+_PROPOSED = hot.Query(lambda run, proposer: Proposal.objects.filter(run=run, proposer=proposer)[:1])
 
 
 def voted(*, request: ApprovalRequest, user: User) -> Objection | None:

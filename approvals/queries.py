@@ -5,14 +5,14 @@ from collections.abc import Iterable
 from typing import Literal
 
 from django.contrib.auth.models import User
-from django.db.models import Exists, Max, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from approvals import objections, rights
 from approvals.binding import binding_digest
 from approvals.models import ApprovalRequest, DraftRevision, Freeze, PolicyDraft, Vote
 from approvals.models.draft import DraftState
 from approvals.models.request import RequestState
-from runs import clock
+from runs import clock, keeping
 from runs.models import Evidence, Principal, Proposal, Run
 
 Tab = Literal["mine", "others", "decided"]
@@ -66,8 +66,7 @@ def may_vote(*, user: User, request: ApprovalRequest) -> str:
 
 def newest_binding(*, run: Run, proposal: Proposal) -> str | None:
     """The binding digest of the proposal over the run's newest reading, as `binding_over`."""
-    last = Evidence.objects.filter(run=run).aggregate(last=Max("reading"))["last"]
-    return binding_over(proposal=proposal, facts=Evidence.objects.filter(run=run, reading=last).defer("content"))
+    return binding_over(proposal=proposal, facts=keeping.newest_reading(run_id=run.pk))
 
 
 def binding_over(*, proposal: Proposal, facts: Iterable[Evidence]) -> str | None:
@@ -76,9 +75,12 @@ def binding_over(*, proposal: Proposal, facts: Iterable[Evidence]) -> str | None
     None when they have no such piece any more, or another document in its place: a fact that has disappeared is a fact
     that has changed.
     """
-    pieces = Evidence.objects.filter(run=proposal.run_id, pk__in=proposal.rests_on).values_list("kind", "locator")
-    places = list(pieces) if proposal.rests_on else []
-    newest = {(found.kind, found.locator): found for found in facts}
+    now_there = list(facts)
+    known = {str(one.pk): one for one in now_there}
+    if not known.keys() >= set(proposal.rests_on):  # it rests on an earlier reading
+        known = {str(one.pk): one for one in keeping.pieces(run_id=proposal.run_id, ids=proposal.rests_on)}
+    places = [(known[one].kind, known[one].locator) for one in dict.fromkeys(proposal.rests_on) if one in known]
+    newest = {(found.kind, found.locator): found for found in now_there}
     if len(places) != len(set(proposal.rests_on)) or not newest.keys() >= set(places):
         return None
     now = [newest[place] for place in places]

@@ -192,9 +192,11 @@ def close_signals(*, run: Run) -> None:
 
 _UNUSED = "UPDATE runs_signal SET applied_at = %s, result = %s WHERE run_id = %s AND applied_at IS NULL"
 _ENDED = hot.Query(
-    lambda run: Wait.objects.filter(run=run, ended_at__isnull=False)
-    .exclude(result=Wait.Result.DROPPED)
-    .order_by("began_at", "id")
+    lambda run: (
+        Wait.objects.filter(run=run, ended_at__isnull=False)
+        .exclude(result=Wait.Result.DROPPED)
+        .order_by("began_at", "id")
+    )
 )
 
 

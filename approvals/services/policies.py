@@ -3,6 +3,8 @@
 Every further version takes two people: see `services.drafts` and `services.publishing`.
 """
 
+import uuid
+from functools import lru_cache
 from typing import Any
 
 from django.db import transaction
@@ -76,12 +78,17 @@ def governing(*, tool: str, lock: bool = False) -> PolicyVersion | None:
 
     With `lock` the policy's row is held FOR SHARE, inside the caller's transaction: nobody publishes until it ends.
     """
-    versions = PolicyVersion.objects.select_related("policy")
     if not lock:
         found = PolicyTool.objects.filter(tool=tool).values_list("policy__active", flat=True).first()
     else:
         found = locks.share_policy_of(tool=tool)
-    return None if found is None else versions.get(pk=found)
+    return None if found is None else _version(found)
+
+
+@lru_cache(maxsize=256)
+def _version(version_id: uuid.UUID) -> PolicyVersion:
+    """Versions never change; their policy's name changes only with a newer one."""
+    return PolicyVersion.objects.select_related("policy").get(pk=version_id)
 
 
 def check_and_take_tools(*, policy: Policy, parsed: PolicyDocument, tools: list[str]) -> None:

@@ -20,7 +20,7 @@ from approvals.binding import differences, page_digest
 from approvals.evaluation import Verdict
 from approvals.models import ApprovalRequest, Decision, PolicyVersion, Viewing, Vote
 from approvals.models.request import RequestState
-from runs import clock, record, transitions
+from runs import clock, hot, record, transitions
 from runs.models import Principal, Proposal, Run
 from runs.services import principals
 from runs.texts import one_line
@@ -73,7 +73,7 @@ def open_request(
         raise ValueError("rows need at least one bound value, each under its own key")
     now = clock.now()
     respond_by = now + need.respond_within
-    request = ApprovalRequest.objects.create(
+    request = ApprovalRequest(
         run=run,
         proposal=proposal,
         supersedes=supersedes,
@@ -91,6 +91,7 @@ def open_request(
         respond_by=respond_by,
         valid_until=respond_by + need.valid_for,
     )
+    hot.insert(request)
     record.append(run=run, kind="request.opened", actor=actor, **_facts(request, proposal))
     return request
 
@@ -143,14 +144,18 @@ def close_approved(
 def spend(*, request: ApprovalRequest, actor: Principal, run: Run | None = None) -> None:
     """Mark an approval as used: its operation is created in this same transaction.
 
-    As for `close_approved`: run locked by the caller; raises django_fsm.TransitionNotAllowed unless it is approved.
+    As for `close_approved`, and the request was read under its lock (`lock_for_sending`).
     """
-    _leave_approved(request, "spend")
+    _leave(request, "spend")
     _close(run or request.run, request, "", actor)
 
 
 def _leave_approved(request: ApprovalRequest, edge_name: str) -> None:
     request.state = ApprovalRequest.objects.select_for_update(of=("self",)).get(pk=request.pk).state
+    _leave(request, edge_name)
+
+
+def _leave(request: ApprovalRequest, edge_name: str) -> None:
     if request.state != RequestState.APPROVED:  # an open one may expire as well, but not here
         raise TransitionNotAllowed(f"the request is {request.state}, not approved", object=request)
     edge: Callable[[], None] = getattr(request, edge_name)
@@ -159,7 +164,7 @@ def _leave_approved(request: ApprovalRequest, edge_name: str) -> None:
 
 def _close(run: Run, request: ApprovalRequest, why: str, actor: Principal) -> None:
     request.close_reason = why
-    request.save(update_fields=["state", "closed_at", "close_reason"])
+    hot.update(row=request, names=["state", "closed_at", "close_reason"])
     record.append(run=run, kind=f"request.{request.state}", actor=actor, request=str(request.pk), why=why)
 
 
@@ -209,6 +214,11 @@ def policy_decision(
     return decision
 
 
+_NEWEST = hot.Query(lambda proposal: Decision.objects.filter(proposal=proposal).order_by("-decided_at", "-id")[:1])
+_LOCKED = hot.Query(lambda request: ApprovalRequest.objects.select_for_update(of=("self",)).filter(pk=request))
+_YES = hot.Query(lambda request: Vote.objects.filter(request=request, choice=Vote.Choice.APPROVE).order_by("at", "id"))
+
+
 def lock_for_sending(*, run: Run, proposal: Proposal) -> Authority | None:
     """The newest decision on the proposal, locked with all it depends on, and whether it may be used now.
 
@@ -216,12 +226,14 @@ def lock_for_sending(*, run: Run, proposal: Proposal) -> Authority | None:
     that it was spent by the caller's own operation is the caller's to see (`operation.decision`). What the decision is
     bound to, and the policy in force, are the caller's to compare. Inside the caller's transaction, run locked.
     """
-    newest = Decision.objects.filter(proposal=proposal, proposal__run=run).order_by("-decided_at", "-id").first()
+    if proposal.run_id != run.pk:
+        return None
+    newest = _NEWEST.first(proposal=proposal.pk)
     if newest is None:
         return None
     request = None
     if newest.request_id is not None:
-        request = ApprovalRequest.objects.select_for_update(of=("self",)).get(pk=newest.request_id)
+        request = _LOCKED.one(request=newest.request_id)
         request.run = run  # one object, so that everybody numbers events by it
     locks.share_decision(decision_id=newest.pk)
     votes: tuple[Vote, ...] = () if request is None else _votes_that_count(request)
@@ -229,11 +241,9 @@ def lock_for_sending(*, run: Run, proposal: Proposal) -> Authority | None:
 
 
 def _votes_that_count(request: ApprovalRequest) -> tuple[Vote, ...]:
-    yes = list(
-        Vote.objects.filter(request=request, choice=Vote.Choice.APPROVE)
-        .select_related("principal")
-        .order_by("at", "id")
-    )
+    yes = _YES(request=request.pk)
+    for vote in yes:
+        vote.principal = principals.by_id(principal_id=vote.principal_id)
     user_ids = [vote.principal.user_id for vote in yes if vote.principal.user_id is not None]
     locks.share_users(user_ids=user_ids, group=request.group)
     entitled = rights.still_entitled(user_ids=user_ids, group=request.group)
@@ -252,16 +262,21 @@ def _problem(decision: Decision, request: ApprovalRequest | None, votes_for: int
     return ""
 
 
+_PROPOSAL = hot.Query(lambda proposal: Proposal.objects.filter(pk=proposal))
+_RUN_OF = hot.Query(
+    lambda request: Run.objects.select_for_update(of=("self",)).filter(
+        pk__in=ApprovalRequest.objects.filter(pk=request).values("run_id")
+    )
+)
+
+
 def lock_with_run(*, request_id: uuid.UUID) -> ApprovalRequest:
     """The request and its run, both locked in the fixed order. Raises ApprovalRequest.DoesNotExist."""
-    run_id = ApprovalRequest.objects.values_list("run_id", flat=True).get(pk=request_id)
-    run = Run.objects.select_for_update(of=("self",)).select_related("cancelled_by").get(pk=run_id)
-    request = (
-        ApprovalRequest.objects.select_for_update(of=("self",))
-        .select_related("proposal", "policy_version")
-        .get(pk=request_id)
-    )
-    request.run = run
+    run = _RUN_OF.first(request=request_id)
+    if run is None:
+        raise ApprovalRequest.DoesNotExist(f"there is no request {request_id}")
+    request = _LOCKED.one(request=request_id)
+    request.run, request.proposal = principals.known(run=run), _PROPOSAL.one(proposal=request.proposal_id)
     return request
 
 

@@ -21,7 +21,7 @@ from approvals.models.request import RequestState
 from approvals.objections import Objection
 from approvals.services import policies, requests
 from approvals.words import is_blank, storable
-from runs import clock, record, transitions
+from runs import clock, hot, record, transitions
 from runs.models import Principal, Run
 from runs.services import principals
 
@@ -74,6 +74,9 @@ class _Ballot:
         return any(user_id == self.user.pk for user_id, _ in self.earlier)
 
 
+_VOTES = hot.Query(lambda request: Vote.objects.filter(request=request))
+
+
 def cast(
     *,
     request_id: uuid.UUID,
@@ -103,7 +106,8 @@ def cast(
     with transaction.atomic(durable=True):
         principal = principals.of_user(user=user)
         request = requests.lock_with_run(request_id=request_id)
-        earlier = list(Vote.objects.filter(request=request).values_list("principal__user_id", "choice"))
+        votes = _VOTES(request=request.pk)
+        earlier = [(principals.by_id(principal_id=one.principal_id).user_id or 0, one.choice) for one in votes]
         voters = [user_id for user_id, _ in earlier]
         locks.share_users(user_ids=[user.pk, *voters], group=request.group)
         freeze = freezes.over(workflow=request.run.workflow, tool=request.proposal.tool, lock=True)
@@ -129,7 +133,8 @@ def cast(
         if again is not None:
             return again
         objection = next((found for check in _CHECKS if (found := check(ballot)) is not None), None)
-        return _count(ballot) if objection is None else _refuse(ballot, objection)
+        with record.together(run=ballot.run):
+            return _count(ballot) if objection is None else _refuse(ballot, objection)
 
 
 # ---- the same click again
@@ -260,7 +265,7 @@ def _refuse(ballot: _Ballot, objection: Objection) -> VoteResult:
 
 def _count(ballot: _Ballot) -> VoteResult:
     request = ballot.request
-    vote = Vote.objects.create(
+    vote = Vote(
         request=request,
         principal=ballot.principal,
         choice=ballot.choice,
@@ -272,6 +277,7 @@ def _count(ballot: _Ballot) -> VoteResult:
         channel=ballot.channel,
         at=ballot.now,
     )
+    hot.insert(vote)
     votes_for = _votes_for(ballot)
     if ballot.choice == Vote.Choice.REJECT:
         return _decide(ballot, vote, approved=False, votes_for=votes_for)
@@ -290,23 +296,24 @@ def _votes_for(ballot: _Ballot) -> int:
 
 def _decide(ballot: _Ballot, vote: Vote, *, approved: bool, votes_for: int) -> VoteResult:
     request = ballot.request
-    decision = Decision.objects.create(
+    decision = Decision(
         kind=Decision.Kind.PEOPLE,
         approved=approved,
         proposal=request.proposal,
         request=request,
-        policy_version=request.policy_version,
+        policy_version_id=request.policy_version_id,
         rules=request.rules,
         binding_digest=request.binding_digest,
         decided_at=ballot.now,
         valid_until=request.valid_until,
     )
+    hot.insert(decision)
     if approved:
         request.approve()
     else:
         request.reject()
     request.closed_at = ballot.now
-    request.save(update_fields=["state", "closed_at"])
+    hot.update(row=request, names=["state", "closed_at"])
     kind = f"request.{request.state}"
     _record_vote(ballot, vote, kind=kind, votes_for=votes_for, decision=str(decision.pk))
     transitions.wake(run=ballot.run)

@@ -6,6 +6,7 @@ from functools import lru_cache
 from django.contrib.auth.models import User
 from django.db import connection
 
+from runs import hot
 from runs.models import Principal, Run
 
 SYSTEM_KEY = "system:agentops"
@@ -15,11 +16,18 @@ def find_or_make(*, kind: Principal.Kind, key: str, label: str) -> Principal:
     """The principal with that key (never a person: those come from `of_user`)."""
     if kind == Principal.Kind.PERSON:
         raise ValueError("a person's principal comes from the user, by of_user")
+    if (known := _OF_KEY.first(key=key)) is not None:
+        return known
     return Principal.objects.get_or_create(key=key, defaults={"kind": kind, "label": label})[0]
+
+
+_OF_KEY = hot.Query(lambda key: Principal.objects.filter(key=key))
 
 
 def of_user(*, user: User) -> Principal:
     """The person's principal; the label follows the user's name when first made."""
+    if (known := _OF_USER.first(user=user.pk)) is not None:
+        return known
     return Principal.objects.get_or_create(
         user=user,
         defaults={
@@ -28,6 +36,9 @@ def of_user(*, user: User) -> Principal:
             "label": user.get_full_name() or user.get_username(),
         },
     )[0]
+
+
+_OF_USER = hot.Query(lambda user: Principal.objects.filter(user=user))
 
 
 def system() -> Principal:
@@ -45,6 +56,11 @@ def _system(database: str) -> Principal:
 @lru_cache(maxsize=4096)
 def _by_id(principal_id: uuid.UUID) -> Principal:
     return Principal.objects.get(pk=principal_id)
+
+
+def by_id(*, principal_id: uuid.UUID) -> Principal:
+    """A principal whose row stands: it never changes, so it is read once."""
+    return _by_id(principal_id)
 
 
 def known(*, run: Run) -> Run:

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from runs import record
+from runs import hot, record
 from runs.canonical import digest
 from runs.models import Principal, Run
 from runs.nudging import nudge_relay
@@ -45,21 +45,22 @@ def start(
     # the version is left out: the same event after a release is still the same event
     input_digest = digest({"workflow": workflow, "input": data})
     with transaction.atomic(durable=True):
+        run = Run(
+            workflow=workflow,
+            workflow_version=workflow_version,
+            title=title,
+            subject=subject,
+            input=data,
+            input_digest=input_digest,
+            start_key=start_key,
+            capabilities=capabilities,
+            initiator=initiator,
+            run_as=run_as,
+            agent=agent,
+        )
         try:
             with transaction.atomic():
-                run = Run.objects.create(
-                    workflow=workflow,
-                    workflow_version=workflow_version,
-                    title=title,
-                    subject=subject,
-                    input=data,
-                    input_digest=input_digest,
-                    start_key=start_key,
-                    capabilities=capabilities,
-                    initiator=initiator,
-                    run_as=run_as,
-                    agent=agent,
-                )
+                hot.insert(run)
         except IntegrityError:
             run = Run.objects.get(start_key=start_key)
             if run.input_digest != input_digest:
