@@ -6,7 +6,7 @@ Building blocks inside the caller's transaction: the run and the operation are l
 
 from reconciliation.models import Case, Operation
 from reconciliation.models.case import CaseState
-from runs import clock, record
+from runs import clock, hot, record
 from runs.models import Principal, Run
 
 
@@ -33,9 +33,14 @@ def open_case(*, run: Run, operation: Operation, kind: Case.Kind, why: str, acto
     return case
 
 
+_OPEN = hot.Query(
+    lambda operation: Case.objects.select_for_update(of=("self",)).filter(operation=operation).exclude(state="resolved")
+)
+
+
 def resolve_by_probe(*, run: Run, operation: Operation, evidence: str, actor: Principal) -> None:
     """Every open case about this operation is answered by what the other side has recorded."""
-    for case in Case.objects.select_for_update(of=("self",)).filter(operation=operation).exclude(state="resolved"):
+    for case in _OPEN(operation=operation.pk):
         resolve(run=run, case=case, verdict=Case.Verdict.BY_PROBE, evidence=evidence, actor=actor)
 
 

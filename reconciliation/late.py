@@ -14,8 +14,8 @@ from reconciliation.case_opening import open_case
 from reconciliation.classification import calls_over
 from reconciliation.comparison import in_words
 from reconciliation.models import Case, Observation, Operation
-from reconciliation.models.operation import SETTLED, OperationState
-from runs import clock, retry
+from reconciliation.models.operation import HOLDS_KEY, SETTLED, OperationState
+from runs import clock, hot, retry
 from runs.models import Principal, Run
 from runs.tools.base import Contract, Record
 
@@ -92,6 +92,14 @@ _IN_DISPUTE = Q(operation__state__in=SETTLED) & (
 def with_disputes(operations: QuerySet[Operation]) -> QuerySet[Operation]:
     """The operations with `disputed`: whether their run may not go on by itself for it."""
     return operations.annotate(disputed=Exists(Case.objects.filter(_IN_DISPUTE, operation=OuterRef("pk"))))
+
+
+_HOLDER = hot.Query(lambda key: Operation.objects.filter(business_key=key, state__in=HOLDS_KEY)[:1])
+
+
+def holder(*, business_key: str) -> Operation | None:
+    """What holds the business key: nothing else is done for it."""
+    return _HOLDER.first(key=business_key)
 
 
 def disputed(operations: Iterable[Operation]) -> list[Operation]:

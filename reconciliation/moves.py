@@ -1,12 +1,13 @@
 """Moving an operation: the machine's edge, the row, its reservations and the record, under the run's row lock."""
 
+import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from approvals.models import Allowance
 from reconciliation.models import Operation, Reservation
 from reconciliation.models.operation import SETTLED, OperationState
-from runs import clock, record
+from runs import clock, hot, record
 from runs.models import Principal, Run
 
 S = OperationState
@@ -21,12 +22,21 @@ _MOVES = {
 }
 
 
-def lock(*, operation_id: Any, run_id: Any = None) -> tuple[Run, Operation]:
-    """The operation with its run, locked in the fixed order: run first. `run_id` where the caller knows it."""
-    if run_id is None:
-        run_id = Operation.objects.values_list("run_id", flat=True).get(pk=operation_id)
-    run = Run.objects.select_for_update(of=("self",)).get(pk=run_id)
-    return run, Operation.objects.select_for_update(of=("self",)).get(pk=operation_id)
+_RUN = hot.Query(
+    lambda operation: Run.objects.select_for_update(of=("self",)).filter(
+        pk__in=Operation.objects.filter(pk=operation).values("run_id")
+    )
+)
+_OPERATION = hot.Query(lambda operation: Operation.objects.select_for_update(of=("self",)).filter(pk=operation))
+_RESERVED = hot.Query(lambda operation: Reservation.objects.filter(operation=operation, state="reserved"))
+
+
+def lock(*, operation_id: uuid.UUID) -> tuple[Run, Operation]:
+    """The operation with its run, locked in the fixed order: run first. Raises Operation.DoesNotExist."""
+    run = _RUN.first(operation=operation_id)
+    if run is None:
+        raise Operation.DoesNotExist(f"there is no operation {operation_id}")
+    return run, _OPERATION.one(operation=operation_id)
 
 
 def move(*, run: Run, operation: Operation, to: OperationState, actor: Principal, why: str, **fields: Any) -> None:
@@ -35,8 +45,9 @@ def move(*, run: Run, operation: Operation, to: OperationState, actor: Principal
     Raises django_fsm.TransitionNotAllowed when there is no such edge.
     """
     source = operation.state
-    if to in SETTLED:
-        _lock_allowances(operation=operation)
+    reserved = _RESERVED(operation=operation.pk) if to in SETTLED else []
+    if reserved:  # before the operation changes: a sender that holds a total may wait for this very business key
+        lock_allowances(keys=[one.allowance_id for one in reserved])
     edge: Callable[[], None] = getattr(operation, _MOVES[to])
     edge()
     now = clock.now()
@@ -47,11 +58,9 @@ def move(*, run: Run, operation: Operation, to: OperationState, actor: Principal
         fields.setdefault("unknown_since", operation.unknown_since or now)
     for name, value in fields.items():
         setattr(operation, name, value)
-    operation.save(update_fields=["state", *fields])
-    if to == S.SUCCEEDED:
-        close_reservations(operation=operation, settled=True)
-    elif to in (S.FAILED, S.ABANDONED):
-        close_reservations(operation=operation, settled=False)
+    hot.update(row=operation, names=["state", *fields])
+    if reserved and to in (S.SUCCEEDED, S.FAILED, S.ABANDONED):
+        close_reservations(operation=operation, settled=to == S.SUCCEEDED)
     record.append(
         run=run,
         kind="operation.state",
@@ -62,12 +71,6 @@ def move(*, run: Run, operation: Operation, to: OperationState, actor: Principal
         target=str(to),
         why=why,
     )
-
-
-def _lock_allowances(*, operation: Operation) -> None:
-    """Before the operation's row changes: a sender that holds a total may be waiting for this very business key."""
-    keys = Reservation.objects.filter(operation=operation, state="reserved").values_list("allowance_id", flat=True)
-    lock_allowances(keys=keys)
 
 
 def lock_allowances(*, keys: Iterable[str], missing: Mapping[str, Allowance] | None = None) -> dict[str, Allowance]:

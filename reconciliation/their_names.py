@@ -5,7 +5,7 @@ A building block inside the caller's transaction: the run and the operation are 
 
 from collections.abc import Iterable
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 
 from reconciliation.models import Operation, TheirName
 
@@ -14,6 +14,8 @@ def take(*, operation: Operation, names: Iterable[str]) -> TheirName | None:
     """Keep these names of theirs for the operation. What already settles another one is returned, and then nothing is
     kept. Waits for whoever is about to take one of them, so names are taken in one order."""
     wanted = sorted({one for one in names if one})
+    if len(wanted) == 1 and _keep(operation, wanted[0]):
+        return None
     try:
         with transaction.atomic():
             TheirName.objects.bulk_create(
@@ -26,3 +28,15 @@ def take(*, operation: Operation, names: Iterable[str]) -> TheirName | None:
             raise
         return taken
     return None
+
+
+_KEEP = """
+INSERT INTO reconciliation_theirname (system, name, operation_id) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING
+"""
+
+
+def _keep(operation: Operation, name: str) -> bool:
+    """False when it is taken."""
+    with connection.cursor() as cursor:
+        cursor.execute(_KEEP, [operation.system, name, operation.pk])
+        return cursor.rowcount == 1

@@ -7,8 +7,9 @@ Reads only; the caller holds the locks.
 from approvals.binding import binding_digest, page_digest
 from approvals.services.requests import Authority
 from reconciliation.models import Operation
+from runs import keeping
 from runs.canonical import canonical_bytes, digest
-from runs.models import Evidence, Proposal
+from runs.models import Proposal
 from runs.tools.base import Contract
 
 
@@ -40,7 +41,7 @@ def _action(proposal: Proposal, contract: Contract) -> str:
 
 
 def _evidence(proposal: Proposal, authority: Authority) -> str:
-    pieces = list(Evidence.objects.filter(run=proposal.run_id, pk__in=proposal.rests_on))
+    pieces = keeping.pieces(run_id=proposal.run_id, ids=proposal.rests_on)
     if any(digest(one.content) != one.content_digest for one in pieces):
         return "a fact that the decision rests on"
     rests_on = binding_digest(

@@ -17,9 +17,8 @@ from approvals.models import Allowance, ApprovalRequest, PolicyVersion
 from approvals.models.request import RequestState
 from approvals.queries import newest_binding
 from approvals.services import policies, requests
-from reconciliation.models import Operation
-from reconciliation.models.operation import HOLDS_KEY
-from runs import clock, record, transitions
+from reconciliation import late
+from runs import clock, hot, record, transitions
 from runs.models import Evidence, Proposal, Run
 from runs.models.run import RunState
 
@@ -93,8 +92,7 @@ def _problem(run: Run, proposal: Proposal, verdict: Verdict) -> str:
         return verdict.text
     if proposal.tool not in run.capabilities:
         return f"this run was not granted {proposal.tool}"
-    taken = Operation.objects.filter(business_key=proposal.business_key, state__in=HOLDS_KEY)
-    if other := taken.select_related("run").first():
+    if other := late.holder(business_key=proposal.business_key):
         return f"there is already one for this ({other.business_key}), by the run “{other.run.title}”"
     for total in verdict.totals:
         row = Allowance.objects.filter(pk=total.key).first()
@@ -112,6 +110,17 @@ def _denied(step: Step, run: Run, proposal: Proposal, reason: str) -> Next:
     return Next.PARK
 
 
+_GONE = [RequestState.SUPERSEDED, RequestState.STALE, RequestState.REVOKED, RequestState.EXPIRED]
+_SUPERSEDED = hot.Query(
+    lambda run, step: ApprovalRequest.objects.filter(
+        Q(superseded_by__isnull=True), run=run, proposal__step=step, state__in=_GONE
+    ).order_by("-created_at")[:1]
+)
+_ASKED = hot.Query(
+    lambda run: ApprovalRequest.objects.select_for_update(of=("self",)).filter(run=run).order_by("-created_at")[:1]
+)
+
+
 def _ask(
     step: Step,
     run: Run,
@@ -125,10 +134,6 @@ def _ask(
     rows = [{"key": one.key, "label": one.label, "value": one.value} for one in card.rows]
     rows.append({"key": "policy", "label": "Policy", "value": str(version)})
     rows += [{"key": f"rule:{one['id']}", "label": "Rule", "value": one["text"]} for one in verdict.rules]
-    gone = [RequestState.SUPERSEDED, RequestState.STALE, RequestState.REVOKED, RequestState.EXPIRED]
-    before = ApprovalRequest.objects.filter(
-        Q(superseded_by__isnull=True), run=run, proposal__step=proposal.step, state__in=gone
-    )
     return requests.open_request(
         run=run,
         proposal=proposal,
@@ -137,7 +142,7 @@ def _ask(
         binding_digest=digest,
         rows=rows,
         ask=card.ask,
-        supersedes=before.order_by("-created_at").first(),
+        supersedes=_SUPERSEDED.first(run=run.pk, step=proposal.step),
         actor=step.actor,
     )
 
@@ -151,7 +156,7 @@ def await_approval(step: Step) -> Next:
         with committing(step.lease, "run.gathered") as run:
             keep_facts(step, run, facts)
     with committing(step.lease, "run.advanced") as run:
-        request = ApprovalRequest.objects.select_for_update(of=("self",)).filter(run=run).latest("created_at")
+        request = _ASKED.one(run=run.pk)
         if request.state == RequestState.OPEN:
             return _still_open(step, run, request)
         if request.state == RequestState.APPROVED:

@@ -21,7 +21,7 @@ from approvals.services import requests
 from reconciliation import moves
 from reconciliation.models import Operation
 from reconciliation.models.operation import OperationState
-from runs import clock, faultpoints, keeping, leases, transitions
+from runs import clock, faultpoints, hot, keeping, leases, record, transitions
 from runs.models import Evidence, Principal, Proposal, Run
 from runs.models.run import RunState
 from runs.services import signalling
@@ -59,7 +59,7 @@ class Step:
     def proposal(self) -> Proposal:
         """The action in hand: always the newest, and only the holder of the run makes a newer one."""
         if self.hand.proposal is None:
-            self.hand.proposal = self.run.proposals.select_related("proposer", "model_call").latest("number")
+            self.hand.proposal = _NEWEST.one(run=self.run.pk)
         return self.hand.proposal
 
     def facts(self) -> dict[str, Evidence]:
@@ -69,12 +69,16 @@ class Step:
         return self.hand.facts
 
 
+_NEWEST = hot.Query(lambda run: Proposal.objects.filter(run=run).order_by("-number")[:1])
+
+
 @contextmanager
 def committing(lease: leases.Lease, point: str) -> Iterator[Run]:
     """One durable transaction that holds the run under its lease. Raises LeaseLost, with nothing written."""
     with transaction.atomic(durable=True):
         run = leases.hold(lease=lease, seconds=settings.LEASE_SECONDS)
-        yield run
+        with record.together(run=run):
+            yield run
         faultpoints.reach(f"{point}.before")
         seq = run.event_seq
     faultpoints.reach(f"{point}.after")
@@ -91,7 +95,7 @@ def park(
     run.wake_at, run.waits_for, run.waits_on = transitions.due(run=run, at=until), waits_for[:300], waits_on[:300]
     run.lease_until, run.lease_holder, run.claims_in_row = None, "", 0
     saved = ["wake_at", "waits_for", "waits_on", "lease_until", "lease_holder", "claims_in_row", *changed]
-    run.save(update_fields=saved)
+    record.save(run=run, names=saved)
     return Next.PARK
 
 
@@ -175,10 +179,9 @@ def out_of_date(run: Run, *, why: str, actor: Principal) -> Next:
 
 def done_so_far(run: Run) -> list[Done]:
     """The run's actions that the other side has recorded, oldest first."""
-    found = Operation.objects.filter(run=run, state=OperationState.SUCCEEDED).select_related("proposal")
     return [
         Done(
-            step=one.proposal.step,
+            step=_PROPOSAL.one(proposal=one.proposal_id).step,
             tool=one.tool,
             effect=one.effect,
             reference=one.external_reference or "",
@@ -186,5 +189,11 @@ def done_so_far(run: Run) -> list[Done]:
             real_minor=one.real_minor,
             by_evidence=one.by_evidence,
         )
-        for one in found.order_by("created_at")
+        for one in _SUCCEEDED(run=run.pk)
     ]
+
+
+_PROPOSAL = hot.Query(lambda proposal: Proposal.objects.filter(pk=proposal))
+_SUCCEEDED = hot.Query(
+    lambda run: Operation.objects.filter(run=run, state=OperationState.SUCCEEDED).order_by("created_at")
+)

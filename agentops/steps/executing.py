@@ -20,7 +20,7 @@ from reconciliation.models import Operation
 from reconciliation.models.operation import SETTLED_ABSENT, OperationState
 from reconciliation.services import execute, processes, settle
 from reconciliation.services.settle import Answer
-from runs import clock, faultpoints, transitions
+from runs import clock, faultpoints, hot, transitions
 from runs.models import Proposal
 from runs.models.run import RunState
 from runs.tools.base import Ambiguous, NotSent, Overloaded, Refused, Tool
@@ -33,9 +33,12 @@ VOID_READ_AGAIN = frozenset({"out_of_date", "rights_lost", "not_approved", "poli
 TRY_AGAIN_CODES = frozenset({"precondition_failed", "absent"})  # proved undone, and worth proposing afresh
 
 
+_OPERATION = hot.Query(lambda proposal: Operation.objects.filter(proposal=proposal))
+
+
 def carry_out(step: Step) -> Next:
     proposal = step.proposal()
-    operation = Operation.objects.filter(proposal=proposal).first()
+    operation = _OPERATION.first(proposal=proposal.pk)
     if operation is None or operation.state == S.AUTHORISED:
         return _send_or_wait(step, proposal, operation)
     if operation.state == S.SENDING:

@@ -6,15 +6,17 @@ from reconciliation import late
 from reconciliation.models import Operation
 from reconciliation.models.operation import SETTLED
 from reconciliation.services import looks
-from runs import clock
+from runs import clock, hot
 from runs.models import Principal, Run
 from runs.models.run import RunState
+
+_SETTLED = hot.Query(lambda run: late.with_disputes(Operation.objects.filter(run=run, state__in=SETTLED)))
 
 
 def held_up(run: Run, *, actor: Principal) -> Next | None:
     """Why the locked run may not go on to tell of what it did: it has to be looked up first, or it is in dispute and a
     person has the run. None when nothing speaks against it."""
-    settled = list(late.with_disputes(Operation.objects.filter(run=run, state__in=SETTLED)))
+    settled = _SETTLED(run=run.pk)
     if any(late.is_unasked(one) for one in settled):
         return Next.LOOK
     disputed = late.disputed(settled)

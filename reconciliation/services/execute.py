@@ -22,10 +22,10 @@ from reconciliation.attempts import seen_recorded, sent_attempts
 from reconciliation.classification import Resend
 from reconciliation.classification import resend as resend_rule
 from reconciliation.models import Attempt, Operation, Reservation, WorkerProcess
-from reconciliation.models.operation import HOLDS_KEY, OperationState
+from reconciliation.models.operation import OperationState
 from reconciliation.services import gates, holds, processes
 from reconciliation.unaltered import altered
-from runs import clock, faultpoints, keeping, leases, record
+from runs import clock, faultpoints, hot, keeping, leases, record
 from runs.canonical import canonical_bytes
 from runs.identity import wire_key
 from runs.models import Evidence, Principal, Proposal, Run
@@ -98,36 +98,53 @@ def open_attempt(
     """
     with transaction.atomic(durable=True):
         run = leases.hold(lease=lease, seconds=lease_seconds)
-        if facts.evidence:
-            keeping.keep_evidence(run=run, evidence=facts.evidence, actor=actor)
-        proposal = Proposal.objects.select_related("proposer").get(pk=proposal_id, run=run)
-        if run.paused_at is not None:
-            return Held(code="paused", detail="the run is paused")
-        authority = requests.lock_for_sending(run=run, proposal=proposal)
-        if freeze := freezes.over(workflow=run.workflow, tool=proposal.tool, lock=True):
-            return Held(code=freezes.FROZEN, detail=freeze.words)
-        ours = list(late.with_disputes(Operation.objects.filter(run=run)).select_for_update(of=("self",)))
-        found = next((one for one in ours if one.proposal_id == proposal.pk), None)
-        if found is not None and found.attempts.filter(closed_at__isnull=True).exists():
-            return Held(code="attempt_open", detail="an earlier attempt has not ended")
-        if clock.now() - facts.read_at > facts.fresh_for:
-            return Held(code="facts_old", detail="reading the facts took too long; they are read again")
-        if any(late.is_unasked(one) for one in ours):
-            return Held(code="look_first", detail="what was done before is looked up first")
-        good = _in_dispute(run, ours) or _allowed(
-            run=run, proposal=proposal, contract=contract, facts=facts, authority=authority, operation=found
-        )
-        made: Operation | Void
-        if isinstance(good, Void):
-            made = good
-        else:
-            made = found or _spend(run=run, proposal=proposal, contract=contract, by=good, actor=actor)
-        if isinstance(made, Operation):
-            return _open(
-                run=run, operation=made, contract=contract, sender=sender, actor=actor, resend=resend, quiet=facts.quiet
-            )  # fmt: skip
-        _give_up(run=run, operation=found, authority=authority, void=made, actor=actor)
-        return made
+        with record.together(run=run):
+            return _checked(run, proposal_id, contract, facts, sender, actor, resend)
+
+
+_PROPOSAL = hot.Query(lambda proposal, run: Proposal.objects.filter(pk=proposal, run=run))
+_OURS = hot.Query(lambda run: late.with_disputes(Operation.objects.filter(run=run)).select_for_update(of=("self",)))
+
+
+def _checked(
+    run: Run,
+    proposal_id: uuid.UUID,
+    contract: Contract,
+    facts: Facts,
+    sender: WorkerProcess,
+    actor: Principal,
+    resend: Resend,
+) -> Opened | Held | Void:
+    if facts.evidence:
+        keeping.keep_evidence(run=run, evidence=facts.evidence, actor=actor)
+    proposal = _PROPOSAL.one(proposal=proposal_id, run=run.pk)
+    if run.paused_at is not None:
+        return Held(code="paused", detail="the run is paused")
+    authority = requests.lock_for_sending(run=run, proposal=proposal)
+    if freeze := freezes.over(workflow=run.workflow, tool=proposal.tool, lock=True):
+        return Held(code=freezes.FROZEN, detail=freeze.words)
+    ours = _OURS(run=run.pk)
+    found = next((one for one in ours if one.proposal_id == proposal.pk), None)
+    if found is not None and found.attempts.filter(closed_at__isnull=True).exists():
+        return Held(code="attempt_open", detail="an earlier attempt has not ended")
+    if clock.now() - facts.read_at > facts.fresh_for:
+        return Held(code="facts_old", detail="reading the facts took too long; they are read again")
+    if any(late.is_unasked(one) for one in ours):
+        return Held(code="look_first", detail="what was done before is looked up first")
+    good = _in_dispute(run, ours) or _allowed(
+        run=run, proposal=proposal, contract=contract, facts=facts, authority=authority, operation=found
+    )
+    made: Operation | Void
+    if isinstance(good, Void):
+        made = good
+    else:
+        made = found or _spend(run=run, proposal=proposal, contract=contract, by=good, actor=actor)
+    if isinstance(made, Operation):
+        return _open(
+            run=run, operation=made, contract=contract, sender=sender, actor=actor, resend=resend, quiet=facts.quiet
+        )  # fmt: skip
+    _give_up(run=run, operation=found, authority=authority, void=made, actor=actor)
+    return made
 
 
 def _in_dispute(run: Run, ours: list[Operation]) -> Void | None:
@@ -203,12 +220,11 @@ def _spend(*, run: Run, proposal: Proposal, contract: Contract, by: _Allowed, ac
     """Create the operation: the decision is spent, the business key taken, the totals reserved."""
     verdict, decision, request = by.verdict, by.authority.decision, by.authority.request
     over = _over_limit(verdict=verdict)  # first of all the locks: two for the same thing meet here, one after the other
-    taken = Operation.objects.filter(business_key=proposal.business_key, state__in=HOLDS_KEY)
-    if other := taken.select_related("run").first():
+    if other := late.holder(business_key=proposal.business_key):
         return Void(code="business_key_taken", detail=f"“{other.run.title}” already has this one ({other.identity})")
     if over is not None:
         return over
-    operation = Operation.objects.create(
+    operation = Operation(
         run=run,
         proposal=proposal,
         decision=decision,
@@ -221,6 +237,7 @@ def _spend(*, run: Run, proposal: Proposal, contract: Contract, by: _Allowed, ac
         amount_minor=proposal.amount_minor,
         currency=proposal.currency,
     )
+    hot.insert(operation)
     for total in verdict.totals:
         allowance = Allowance.objects.get(pk=total.key)
         allowance.reserved_minor += total.amount_minor
@@ -290,7 +307,7 @@ def _open(
         next_probe_at=None,
         turn_at=None,
     )
-    attempt = Attempt.objects.create(
+    attempt = Attempt(
         operation=operation,
         number=operation.attempts_made,
         epoch=epoch,
@@ -301,6 +318,7 @@ def _open(
         send_before=now + START_WITHIN,
         call_limit_seconds=contract.call_limit.total_seconds(),
     )
+    hot.insert(attempt)
     record.append(
         run=run,
         kind="attempt.opened",

@@ -26,7 +26,7 @@ from reconciliation.models import Attempt, Observation, Operation, WorkerProcess
 from reconciliation.models.case import Case
 from reconciliation.models.operation import IN_FLIGHT, OperationState
 from reconciliation.services import gates
-from runs import clock, faultpoints, record, retry, transitions
+from runs import clock, faultpoints, hot, record, retry, transitions
 from runs.models import Principal, Run
 from runs.tools.base import Contract, Lookup, Record
 
@@ -61,36 +61,62 @@ def record_answer(
     """Phase 3: store the answer, close the attempt if it is still open, and move the operation if it still waits; then
     tell all workers what it says about the tool (`troubled` False: all was well when the call began)."""
     with transaction.atomic(durable=True):
-        operation_id, run_id = Attempt.objects.values_list("operation_id", "operation__run_id").get(pk=attempt_id)
-        run, operation = moves.lock(operation_id=operation_id, run_id=run_id)
-        attempt = Attempt.objects.select_for_update(of=("self",)).get(pk=attempt_id)
-        as_sent = answer.record is not None and not answer.record.mismatch
-        finding = (F.FOUND if as_sent else F.DIFFERENT) if answer.record else _FINDINGS[answer.result]
-        Observation.objects.create(
-            operation=operation,
-            source=Observation.Source.SENDER,
-            finding=finding,
-            conclusive=answer.result in (Result.DONE, Result.NOT_SENT),
-            summary=answer.detail,
-            raw=as_found(Lookup(records=(answer.record,), pages=0)) if answer.record else answer.raw,
-            actor=actor,
-            asked_at=attempt.opened_at,
-        )
-        if attempt.closed_at is None:
-            _close(run=run, attempt=attempt, answer=answer, actor=actor)
-        if operation.state in IN_FLIGHT:
-            _apply(run=run, operation=operation, attempt=attempt, answer=answer, contract=contract, actor=actor)
-        elif answer.record is not None:
-            late.judge(run=run, operation=operation, found=answer.record, what="a late answer", actor=actor)
-        elif answer.result not in WITHOUT_EFFECT:
-            late.want_look_after_calls(operation=operation)
-        transitions.wake(run=run, mark=False)
-        gates.heard(
-            name=contract.name, result=answer.result, detail=answer.detail, raw={} if answer.record else answer.raw,
-            retry_after=answer.retry_after, now=attempt.closed_at or attempt.opened_at, troubled=troubled,
-        )  # fmt: skip
+        run = _RUN.one(attempt=attempt_id)
+        operation, attempt = _OPERATION.one(attempt=attempt_id), _ATTEMPT.one(attempt=attempt_id)
+        with record.together(run=run):
+            _take_in(run, operation, attempt, answer, contract, actor, troubled)
         faultpoints.reach("attempt.recorded.before")
         return operation
+
+
+_RUN = hot.Query(
+    lambda attempt: Run.objects.select_for_update(of=("self",)).filter(
+        pk__in=Operation.objects.filter(attempts=attempt).values("run_id")
+    )
+)
+_OPERATION = hot.Query(
+    lambda attempt: Operation.objects.select_for_update(of=("self",)).filter(
+        pk__in=Attempt.objects.filter(pk=attempt).values("operation_id")
+    )
+)
+_ATTEMPT = hot.Query(lambda attempt: Attempt.objects.select_for_update(of=("self",)).filter(pk=attempt))
+
+
+def _take_in(
+    run: Run,
+    operation: Operation,
+    attempt: Attempt,
+    answer: Answer,
+    contract: Contract,
+    actor: Principal,
+    troubled: bool,
+) -> None:
+    as_sent = answer.record is not None and not answer.record.mismatch
+    finding = (F.FOUND if as_sent else F.DIFFERENT) if answer.record else _FINDINGS[answer.result]
+    observation = Observation(
+        operation=operation,
+        source=Observation.Source.SENDER,
+        finding=finding,
+        conclusive=answer.result in (Result.DONE, Result.NOT_SENT),
+        summary=answer.detail,
+        raw=as_found(Lookup(records=(answer.record,), pages=0)) if answer.record else answer.raw,
+        actor=actor,
+        asked_at=attempt.opened_at,
+    )
+    hot.insert(observation)
+    if attempt.closed_at is None:
+        _close(run=run, attempt=attempt, answer=answer, actor=actor)
+    if operation.state in IN_FLIGHT:
+        _apply(run=run, operation=operation, attempt=attempt, answer=answer, contract=contract, actor=actor)
+    elif answer.record is not None:
+        late.judge(run=run, operation=operation, found=answer.record, what="a late answer", actor=actor)
+    elif answer.result not in WITHOUT_EFFECT:
+        late.want_look_after_calls(operation=operation)
+    transitions.wake(run=run, mark=False)
+    gates.heard(
+        name=contract.name, result=answer.result, detail=answer.detail, raw={} if answer.record else answer.raw,
+        retry_after=answer.retry_after, now=attempt.closed_at or attempt.opened_at, troubled=troubled,
+    )  # fmt: skip
 
 
 def _close(*, run: Run, attempt: Attempt, answer: Answer, actor: Principal) -> None:
@@ -98,7 +124,7 @@ def _close(*, run: Run, attempt: Attempt, answer: Answer, actor: Principal) -> N
     attempt.result = answer.result
     attempt.detail = answer.detail
     attempt.answer = answer.record.raw if answer.record else answer.raw
-    attempt.save(update_fields=["closed_at", "result", "detail", "answer"])
+    hot.update(row=attempt, names=["closed_at", "result", "detail", "answer"])
     record.append(
         run=run,
         kind="attempt.closed",
@@ -114,10 +140,9 @@ def _apply(
     *, run: Run, operation: Operation, attempt: Attempt, answer: Answer, contract: Contract, actor: Principal
 ) -> None:
     """Move an operation in flight by its sender's answer."""
-    earlier = [
-        Result(result) if result else Result.AMBIGUOUS
-        for result in operation.attempts.exclude(pk=attempt.pk).values_list("result", flat=True)
-    ]
+    others = operation.attempts.exclude(pk=attempt.pk).values_list("result", flat=True)
+    is_only = operation.attempts_made == attempt.number == 1
+    earlier = [Result(result) if result else Result.AMBIGUOUS for result in ([] if is_only else others)]
     as_sent = answer.record is not None and not answer.record.mismatch
     outcome = after_answer(earlier=earlier, result=answer.result, as_sent=as_sent)
     if outcome == Outcome.SUCCEEDED and answer.record is not None:
