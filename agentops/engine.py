@@ -1,6 +1,7 @@
 """Advancing a run: claim it, take as many steps as it allows, let go. Any worker, any time, any number of times.
 
-A lost worker loses one step at most: each step is one durable commit, and the next claim starts from the last one.
+A lost worker loses one commit at most, and the next claim starts from the last one. A step is one durable commit, but
+for steps that need nobody and nothing from outside: those are part of the commit before them.
 """
 
 import datetime as dt
@@ -34,7 +35,7 @@ from reconciliation.case_opening import open_case
 from reconciliation.models import Case, Operation
 from reconciliation.models.operation import IN_FLIGHT
 from reconciliation.services import processes
-from runs import clock, faultpoints, holding, leases, record, retry
+from runs import clock, faultpoints, holding, hot, leases, record, retry
 from runs.models import Run
 from runs.models.run import RunState
 from runs.services import principals, signalling
@@ -80,13 +81,17 @@ def advance(*, run_id: uuid.UUID) -> int:
         log.exception("run %s: a step failed", run_id)
         # without this, a run whose database went away would stay with this worker until the lease runs out
         patiently(partial(_let_go, lease, reason=f"{type(problem).__name__}: {problem}"))
-    hints.publish(run_id=run_id, seq=Run.objects.values_list("event_seq", flat=True).get(pk=run_id))
+    if lease.run is None:
+        hints.publish(run_id=run_id, seq=Run.objects.values_list("event_seq", flat=True).get(pk=run_id))
     return steps
 
 
+_RUN = hot.Query(lambda run: Run.objects.filter(pk=run))
+
+
 def _step(lease: leases.Lease, hand: InHand) -> Next:
-    found = Run.objects.annotate(any_freeze=freezes.ANY).get(pk=lease.run_id)
-    run = principals.known(run=found)
+    run = principals.known(run=lease.run or _RUN.one(run=lease.run_id))
+    lease.run = None
     if run.is_over:
         return Next.PARK
     actor = principals.system()
@@ -105,7 +110,9 @@ def _step(lease: leases.Lease, hand: InHand) -> Next:
     except UnknownWorkflow as problem:
         return _leave_to_others(lease, run, why=str(problem))
     step = Step(lease=lease, run=run, workflow=knows, actor=actor, hand=hand)
-    held = freezing.hold(step) if found.any_freeze else None
+    held = freezing.hold(step) if freezes.in_force() else None
+    if held is None:
+        lease.run = None
     went = held or STEPS[run.as_state()](step)
     return looking.look(step) if went == Next.LOOK else went
 

@@ -12,6 +12,7 @@ from channels.layers import get_channel_layer
 
 log = logging.getLogger(__name__)
 LIMIT_SECONDS = 1.0
+GATHER_SECONDS = 0.03  # what happens to a run within this is one hint
 MOST_WAITING = 1000  # while the channel server is down, newer hints are dropped instead of piling up
 
 
@@ -38,6 +39,7 @@ class _Sender:
             asyncio.run_coroutine_threadsafe(self._send(run_id), self.loop)
 
     async def _send(self, run_id: uuid.UUID) -> None:
+        await asyncio.sleep(GATHER_SECONDS)
         with self.lock:
             seq = self.newest.pop(run_id)
         layer = get_channel_layer()

@@ -10,22 +10,23 @@ from django.db import InterfaceError, OperationalError, connection
 from agentops.busy import is_busy
 
 Result = TypeVar("Result")
-PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)  # seconds between two tries
+PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)  # seconds between two tries; together well within a lease
 log = logging.getLogger(__name__)
 
 
-def patiently(act: Callable[[], Result], /) -> Result:
+def patiently(act: Callable[[], Result], /, *, busy_too: bool = False) -> Result:
     """Do `act`, and do it again while the database cannot be reached. Raises what the last try raised.
 
-    A lock that was not given in time is raised at once: the database is there, somebody else has the row.
+    A lock that was not given in time is raised at once: the database is there, somebody else has the row. With
+    `busy_too` that is waited for as well, for what must not be given up.
     """
     for pause in PAUSES:
         try:
             return act()
         except (OperationalError, InterfaceError) as problem:
-            if is_busy(problem=problem):
+            if is_busy(problem=problem) and not busy_too:
                 raise
-            log.warning("the database cannot be reached, trying again: %s", problem)
+            log.warning("the database could not do it, trying again: %s", problem)
             connection.close()
             time.sleep(pause)
     return act()

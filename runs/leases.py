@@ -17,12 +17,14 @@ from runs.services import principals
 @dataclass(slots=True)
 class Lease:
     """`worked`: a whole step succeeded under it, which the next write of this worker notes. `run`: the run as it was
-    claimed, or as it was left by the last commit under this lease; None when something else may have changed it."""
+    claimed, or as it was left by the last commit under this lease; None when something else may have changed it.
+    `points`: the crash points that the commit under way stands for."""
 
     run_id: uuid.UUID
     token: int
     worked: bool = field(default=False, compare=False)
     run: Run | None = field(default=None, compare=False, repr=False)
+    points: list[str] = field(default_factory=list, compare=False, repr=False)
 
 
 class LeaseLost(Exception):

@@ -6,7 +6,7 @@ from django.db.models import Q
 
 from agentops import policy_now
 from agentops.reasons import Reason
-from agentops.steps.base import Next, Step, committing, hand_over, out_of_date, park, people_to_decide
+from agentops.steps.base import AT_ONCE, Next, Step, committing, hand_over, out_of_date, park, people_to_decide
 from agentops.steps.deciding import refuse
 from agentops.steps.gathering import keep_facts, read_facts
 from agentops.workflows.base import Refused
@@ -22,6 +22,7 @@ from runs import clock, hot, record, transitions
 from runs.models import Evidence, Proposal, Run
 from runs.models.run import RunState
 
+POINT = "run.authorised"
 AUTOMATIC_VALID_FOR = dt.timedelta(hours=1)
 
 
@@ -38,52 +39,60 @@ def binding_of(proposal: Proposal, facts: dict[str, Evidence]) -> str:
 
 
 def authorise(step: Step) -> Next:
-    with committing(step.lease, "run.authorised") as run:
-        proposal, every = step.proposal(), step.facts()
-        if not {str(one.pk) for one in every.values()} >= set(proposal.rests_on):  # read again since
-            every = {**every, **{one.kind: one for one in run.evidence.filter(pk__in=proposal.rests_on)}}
-        version = policies.governing(tool=proposal.tool, lock=True)
-        if version is None:
-            return _denied(step, run, proposal, f"no policy governs {proposal.tool}, so it is not allowed")
-        variables = step.workflow.variables(action=proposal.action(), facts=every)
-        verdict = evaluate(document=version.rules, variables=variables)
-        record.append(
+    with committing(step.lease, POINT) as run:
+        return ask_policy(step, run)
+
+
+def ask_policy(step: Step, run: Run) -> Next:
+    """The step on the locked run."""
+    proposal, every = step.proposal(), step.facts()
+    if not {str(one.pk) for one in every.values()} >= set(proposal.rests_on):  # read again since
+        every = {**every, **{one.kind: one for one in run.evidence.filter(pk__in=proposal.rests_on)}}
+    version = policies.governing(tool=proposal.tool, lock=True)
+    if version is None:
+        return _denied(step, run, proposal, f"no policy governs {proposal.tool}, so it is not allowed")
+    variables = step.workflow.variables(action=proposal.action(), facts=every)
+    verdict = evaluate(document=version.rules, variables=variables)
+    record.append(
+        run=run,
+        kind="policy.checked",
+        actor=step.actor,
+        tool=proposal.tool,
+        effect=verdict.effect,
+        policy=str(version),
+        rules=verdict.rules,
+        reason=verdict.text,
+        proposal=str(proposal.pk),
+    )
+    problem = _problem(run, proposal, verdict)
+    if problem:
+        return _denied(step, run, proposal, problem)
+    digest = binding_of(proposal, every)
+    if verdict.effect == "allow":
+        requests.policy_decision(
             run=run,
-            kind="policy.checked",
+            proposal=proposal,
+            version=version,
+            verdict=verdict,
+            binding_digest=digest,
+            valid_for=AUTOMATIC_VALID_FOR,
             actor=step.actor,
-            tool=proposal.tool,
-            effect=verdict.effect,
-            policy=str(version),
-            rules=verdict.rules,
-            reason=verdict.text,
-            proposal=str(proposal.pk),
         )
-        problem = _problem(run, proposal, verdict)
-        if problem:
-            return _denied(step, run, proposal, problem)
-        digest = binding_of(proposal, every)
-        if verdict.effect == "allow":
-            requests.policy_decision(
-                run=run,
-                proposal=proposal,
-                version=version,
-                verdict=verdict,
-                binding_digest=digest,
-                valid_for=AUTOMATIC_VALID_FOR,
-                actor=step.actor,
-            )
-            transitions.move(run=run, to=RunState.EXECUTING, actor=step.actor, why=f"automatic, by {version}")
-            return Next.GO_ON
-        request = _ask(step, run, proposal, version, verdict, digest, every)
-        transitions.move(
-            run=run,
-            to=RunState.AWAITING_APPROVAL,
-            actor=step.actor,
-            why=request.ask,
-            wake_at=request.respond_by,
-            waits_for=people_to_decide(request),
-        )
-        return Next.PARK
+        transitions.move(run=run, to=RunState.EXECUTING, actor=step.actor, why=f"automatic, by {version}")
+        return Next.GO_ON
+    request = _ask(step, run, proposal, version, verdict, digest, every)
+    transitions.move(
+        run=run,
+        to=RunState.AWAITING_APPROVAL,
+        actor=step.actor,
+        why=request.ask,
+        wake_at=request.respond_by,
+        waits_for=people_to_decide(request),
+    )
+    return Next.PARK
+
+
+AT_ONCE[RunState.AUTHORISING] = (POINT, ask_policy)
 
 
 def _problem(run: Run, proposal: Proposal, verdict: Verdict) -> str:

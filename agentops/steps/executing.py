@@ -1,17 +1,29 @@
 """Carrying an action out: facts afresh, checks and rows under lock, the call, what is known. One attempt a step."""
 
-import logging
 import time
 from collections import Counter
 from dataclasses import asdict
+from functools import partial
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connection
 
+from agentops.patience import patiently
 from agentops.reasons import Reason
-from agentops.steps.base import Next, Step, committing, done_so_far, hand_over, out_of_date, park, wait
+from agentops.steps.base import (
+    Next,
+    Step,
+    committed,
+    committing,
+    done_so_far,
+    hand_over,
+    may_go_on,
+    out_of_date,
+    park,
+    wait,
+)
 from agentops.steps.gathering import go_on, read_facts
 from agentops.steps.looking import held_up
+from agentops.workflows.base import Follow
 from approvals.freezes import FROZEN
 from approvals.queries import binding_over
 from reconciliation import moves
@@ -20,15 +32,13 @@ from reconciliation.models import Operation
 from reconciliation.models.operation import SETTLED_ABSENT, OperationState
 from reconciliation.services import execute, processes, settle
 from reconciliation.services.settle import Answer
-from runs import clock, faultpoints, hot, transitions
-from runs.models import Proposal
+from runs import clock, faultpoints, hot, leases, record, transitions
+from runs.models import Evidence, Proposal, Run
 from runs.models.run import RunState
 from runs.tools.base import Ambiguous, NotSent, Overloaded, Refused, Tool
 from runs.tools.registry import tool
 
 S = OperationState
-log = logging.getLogger(__name__)
-RECORD_PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)  # seconds; together well within a lease
 VOID_READ_AGAIN = frozenset({"out_of_date", "rights_lost", "not_approved", "policy_changed", "contract_changed"})
 TRY_AGAIN_CODES = frozenset({"precondition_failed", "absent"})  # proved undone, and worth proposing afresh
 
@@ -105,9 +115,9 @@ def attempt(step: Step, proposal: Proposal, connector: Tool, *, resend: Resend) 
         return _held(step, opened)
     answer = call(connector, opened, began=began)
     faultpoints.reach("attempt.called")
-    _record(opened, answer, connector, step)
+    went = patiently(partial(_record, opened, answer, connector, step, proposal), busy_too=True)
     faultpoints.reach("attempt.recorded.after")
-    return Next.GO_ON
+    return went
 
 
 def call(connector: Tool, opened: execute.Opened, *, began: float) -> Answer:
@@ -143,23 +153,40 @@ def call(connector: Tool, opened: execute.Opened, *, began: float) -> Answer:
     )
 
 
-def _record(opened: execute.Opened, answer: Answer, connector: Tool, step: Step) -> None:
-    """Phase 3, insistently: an answer in hand is not given up because the database is away for a moment. If it stays
-    away the answer is lost with this process, and the operation is found by asking."""
-    for pause in (*RECORD_PAUSES, None):
-        try:
-            settle.record_answer(
-                attempt_id=opened.attempt.pk, answer=answer, contract=connector.contract, actor=step.actor,
-                troubled=opened.troubled,
-            )  # fmt: skip
-        except (OperationalError, InterfaceError):
-            if pause is None:
-                raise
-            log.warning("the answer of %s could not be recorded yet", opened.operation.identity)
-            connection.close()
-            time.sleep(pause)
-        else:
-            return
+def _record(opened: execute.Opened, answer: Answer, connector: Tool, step: Step, proposal: Proposal) -> Next:
+    """Phase 3, and what follows from success in the same commit. An answer in hand is not given up because the
+    database is away for a moment; if it stays away it is lost with this process, and the operation is found by
+    asking."""
+    gone_on: list[tuple[Run, Next]] = []
+
+    def then(operation: Operation) -> None:
+        if (found := _go_on_from(step, operation)) is not None:
+            gone_on.append(found)
+
+    settle.record_answer(
+        attempt_id=opened.attempt.pk, answer=answer, contract=connector.contract, actor=step.actor,
+        troubled=opened.troubled, then=then,
+    )  # fmt: skip
+    if not gone_on:
+        step.hand.proposal = proposal  # a newer one was not committed
+        return Next.GO_ON
+    run, went = gone_on[0]
+    committed(step.lease, run)
+    faultpoints.reach("run.advanced.after")
+    return went
+
+
+def _go_on_from(step: Step, operation: Operation) -> tuple[Run, Next] | None:
+    """Within the commit that records a success: what follows from it, where nothing has come for the run meanwhile."""
+    run = leases.hold(lease=step.lease, seconds=settings.LEASE_SECONDS)
+    if run.state != RunState.EXECUTING or not may_go_on(run):
+        return None
+    facts = step.facts()
+    follow = step.workflow.follow(data=run.input, facts=facts, done=done_so_far(run))
+    with record.together(run=run):
+        went = _from_success(step, run, operation, follow, facts)
+    faultpoints.reach("run.advanced.before")
+    return run, went
 
 
 def _held(step: Step, held: execute.Held) -> Next:
@@ -225,21 +252,25 @@ def _after_success(step: Step, operation: Operation) -> Next:
     facts = step.facts()
     follow = step.workflow.follow(data=step.run.input, facts=facts, done=done_so_far(step.run))
     with committing(step.lease, "run.advanced") as run:
-        if run.times_out_of_date:
-            run.times_out_of_date = 0
-            run.save(update_fields=["times_out_of_date"])
-        if other := operation.other_reference:
-            reason = (
-                f"{operation.system} has it twice: {operation.external_reference} counts, and {other} has to be "
-                f"reversed in {operation.system} itself"
-            )
-            return hand_over(run, code=Reason.RECORDED_TWICE, reason=reason, actor=step.actor)
-        if operation.is_different:
-            reason = f"{operation.external_reference} was recorded with other values than were sent"
-            return hand_over(run, code=Reason.RECORDED_DIFFERENTLY, reason=reason, actor=step.actor)
-        if (stop := held_up(run, actor=step.actor)) is not None:
-            return stop
-        return go_on(run, follow=follow, facts=facts, step=step)
+        return _from_success(step, run, operation, follow, facts)
+
+
+def _from_success(step: Step, run: Run, operation: Operation, follow: Follow, facts: dict[str, Evidence]) -> Next:
+    if run.times_out_of_date:
+        run.times_out_of_date = 0
+        record.save(run=run, names=["times_out_of_date"])
+    if other := operation.other_reference:
+        reason = (
+            f"{operation.system} has it twice: {operation.external_reference} counts, and {other} has to be "
+            f"reversed in {operation.system} itself"
+        )
+        return hand_over(run, code=Reason.RECORDED_TWICE, reason=reason, actor=step.actor)
+    if operation.is_different:
+        reason = f"{operation.external_reference} was recorded with other values than were sent"
+        return hand_over(run, code=Reason.RECORDED_DIFFERENTLY, reason=reason, actor=step.actor)
+    if (stop := held_up(run, actor=step.actor)) is not None:
+        return stop
+    return go_on(run, follow=follow, facts=facts, step=step)
 
 
 def _after_failure(step: Step, operation: Operation) -> Next:

@@ -5,7 +5,17 @@ import datetime as dt
 from django.conf import settings
 
 from agentops.reasons import Reason
-from agentops.steps.base import Next, Step, committing, done_so_far, hand_over, park, people_to_decide, wait
+from agentops.steps.base import (
+    Next,
+    Step,
+    committing,
+    done_so_far,
+    go_on_at_once,
+    hand_over,
+    park,
+    people_to_decide,
+    wait,
+)
 from agentops.steps.looking import held_up
 from agentops.steps.waiting import begin_wait
 from agentops.workflows.base import AskAgent, Complete, Draft, Follow, HandOver, WaitFor
@@ -117,7 +127,8 @@ def gather(step: Step) -> Next:
         # where nothing was done, what comes next tells nobody of it, and is looked at before it is sent
         if (done or isinstance(follow, Complete)) and (stop := held_up(run, actor=step.actor)) is not None:
             return stop
-        return go_on(run, follow=follow, facts=facts, step=step)
+        went = go_on(run, follow=follow, facts=facts, step=step)
+        return go_on_at_once(step, run) if went == Next.GO_ON else went
 
 
 def go_on(run: Run, *, follow: Follow, facts: dict[str, Evidence], step: Step) -> Next:

@@ -38,6 +38,7 @@ def settle_step(step: Step) -> Next:
         due = operation.next_probe_at
         if due is not None and due > clock.now() and not operation.is_settled:
             return park(run, until=due, waits_for=_waits_for(operation))
+    step.lease.run = None  # asking takes its time, and changes the run
     connector = tool(operation.tool)
     gate = gates.may_read(systems=[connector.contract.system])
     if isinstance(gate, gates.Wait) and not _asked_too_long_ago(operation):

@@ -3,11 +3,13 @@ moves the operation only along its guarded edges. Needs no lease, so a frozen se
 """
 
 import datetime as dt
+import logging
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from reconciliation import late, moves, their_names
 from reconciliation.attempts import may_have_acted, seen_recorded, sent_attempts, standing_references
@@ -30,6 +32,7 @@ from runs import clock, faultpoints, hot, record, retry, transitions
 from runs.models import Principal, Run
 from runs.tools.base import Contract, Lookup, Record
 
+log = logging.getLogger(__name__)
 S = OperationState
 F = Observation.Finding
 
@@ -56,15 +59,25 @@ _FINDINGS = {
 
 
 def record_answer(
-    *, attempt_id: uuid.UUID, answer: Answer, contract: Contract, actor: Principal, troubled: bool = True
+    *,
+    attempt_id: uuid.UUID,
+    answer: Answer,
+    contract: Contract,
+    actor: Principal,
+    troubled: bool = True,
+    then: Callable[[Operation], None] | None = None,
 ) -> Operation:
     """Phase 3: store the answer, close the attempt if it is still open, and move the operation if it still waits; then
-    tell all workers what it says about the tool (`troubled` False: all was well when the call began)."""
+    tell all workers what it says about the tool (`troubled` False: all was well when the call began).
+
+    `then` is done in the same commit if the operation succeeded; when it fails the answer is stored all the same."""
     with transaction.atomic(durable=True):
         run = _RUN.one(attempt=attempt_id)
         operation, attempt = _OPERATION.one(attempt=attempt_id), _ATTEMPT.one(attempt=attempt_id)
         with record.together(run=run):
             _take_in(run, operation, attempt, answer, contract, actor, troubled)
+        if then is not None and operation.state == S.SUCCEEDED:
+            _try(then, operation)
         faultpoints.reach("attempt.recorded.before")
         return operation
 
@@ -80,6 +93,16 @@ _OPERATION = hot.Query(
     )
 )
 _ATTEMPT = hot.Query(lambda attempt: Attempt.objects.select_for_update(of=("self",)).filter(pk=attempt))
+
+
+def _try(then: Callable[[Operation], None], operation: Operation) -> None:
+    try:
+        with transaction.atomic():
+            then(operation)
+    except Exception as problem:  # it is done again by itself, where it fails for all to see
+        if connection.needs_rollback or connection.closed_in_transaction:
+            raise  # the answer is lost with it, and has to be stored anew
+        log.info("after %s: %s", operation.identity, problem)
 
 
 def _take_in(
