@@ -32,8 +32,8 @@ SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsub
 """
 _LATE = """
 SELECT coalesce(extract(epoch FROM clock_timestamp() - min(wake_at)), 0) FROM runs_run
- WHERE finished_at IS NULL AND wake_at <= clock_timestamp()
-   AND (lease_until IS NULL OR lease_until < clock_timestamp())
+ WHERE finished_at IS NULL AND wake_at <= statement_timestamp()
+   AND (lease_until IS NULL OR lease_until < statement_timestamp())
 """
 
 

@@ -50,16 +50,17 @@ DUE, ENDED, EVENTS, BATCHES, THAW, FREE, WAITS, STATEMENTS = (
 # that often; looking for ended processes costs more, and is one relay's turn once in that time
 JOBS = {DUE: 5, ENDED: 2, EVENTS: 5, BATCHES: 5, THAW: 5, FREE: 5, WAITS: 5, STATEMENTS: 5}
 
+# by the statement's own time, which does not move: by one that does, every waiting run would be looked at
 _DUE = """
-SELECT id, lease_token FROM runs_run WHERE finished_at IS NULL AND wake_at <= clock_timestamp()
-   AND (lease_until IS NULL OR lease_until < clock_timestamp())
+SELECT id, lease_token FROM runs_run WHERE finished_at IS NULL AND wake_at <= statement_timestamp()
+   AND (lease_until IS NULL OR lease_until < statement_timestamp())
  ORDER BY wake_at LIMIT %s
 """
 
 
 _NEXT = """
 SELECT extract(epoch FROM min(wake_at) - clock_timestamp()) FROM runs_run
- WHERE finished_at IS NULL AND wake_at > clock_timestamp()
+ WHERE finished_at IS NULL AND wake_at > statement_timestamp()
 """
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from approvals.models import Allowance
-from reconciliation.models import Operation, Reservation
+from reconciliation.models import Attempt, Operation, Reservation
 from reconciliation.models.operation import SETTLED, OperationState
 from runs import clock, hot, record
 from runs.models import Principal, Run
@@ -37,6 +37,25 @@ def lock(*, operation_id: uuid.UUID) -> tuple[Run, Operation]:
     if run is None:
         raise Operation.DoesNotExist(f"there is no operation {operation_id}")
     return run, _OPERATION.one(operation=operation_id)
+
+
+_RUN_BY = hot.Query(
+    lambda attempt: Run.objects.select_for_update(of=("self",)).filter(
+        pk__in=Operation.objects.filter(attempts=attempt).values("run_id")
+    )
+)
+_OPERATION_BY = hot.Query(
+    lambda attempt: Operation.objects.select_for_update(of=("self",)).filter(
+        pk__in=Attempt.objects.filter(pk=attempt).values("operation_id")
+    )
+)
+_ATTEMPT = hot.Query(lambda attempt: Attempt.objects.select_for_update(of=("self",)).filter(pk=attempt))
+
+
+def lock_attempt(*, attempt_id: uuid.UUID) -> tuple[Run, Operation, Attempt]:
+    """The attempt with its operation and its run, locked in the fixed order. There is such an attempt."""
+    run, operation = _RUN_BY.one(attempt=attempt_id), _OPERATION_BY.one(attempt=attempt_id)
+    return run, operation, _ATTEMPT.one(attempt=attempt_id)
 
 
 def move(*, run: Run, operation: Operation, to: OperationState, actor: Principal, why: str, **fields: Any) -> None:

@@ -39,4 +39,4 @@ def _keep(operation: Operation, name: str) -> bool:
     """False when it is taken."""
     with connection.cursor() as cursor:
         cursor.execute(_KEEP, [operation.system, name, operation.pk])
-        return cursor.rowcount == 1
+        return bool(cursor.rowcount)

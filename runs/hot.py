@@ -5,7 +5,7 @@ stays with the ORM itself.
 """
 
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cache
 from inspect import signature
 from typing import Any, Generic, TypeVar
@@ -61,7 +61,7 @@ class Query(Generic[M]):
         query = self._make(**marks)
         sql, parameters = query.query.get_compiler(connection=connection).as_sql()
         names = {mark: name for name, mark in marks.items()}
-        found = tuple(_Place(names[one]) if one in names else one for one in map(_plain, parameters))
+        found = tuple(_Place(names[one]) if isinstance(one, Hashable) and one in names else one for one in parameters)
         if {one.name for one in found if isinstance(one, _Place)} != set(names.values()):
             raise ValueError(f"not every value of {self._names} stands in {sql}")
         self._sql, self._parameters, self._annotated = sql, found, tuple(query.query.annotation_select)
@@ -78,14 +78,6 @@ def _mark(value: Any, place: int) -> Any:
     if isinstance(value, uuid.UUID):
         return uuid.uuid4()
     return 2_000_000_011 + place if isinstance(value, int) else f"mark {uuid.uuid4()}"
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, str | int | uuid.UUID) else _Unmarked(value)
-
-
-class _Unmarked:
-    pass
 
 
 def columns(*, model: type[Model]) -> str:
@@ -149,7 +141,7 @@ def sets(*, row: Model, names: Iterable[str]) -> dict[str, Any]:
     found = {}
     for name in names:
         field = row._meta.get_field(name)
-        assert isinstance(field, Field)
+        assert isinstance(field, Field) and field.column is not None
         found[field.column] = field.get_db_prep_save(field.pre_save(row, False), connection)
     return found
 

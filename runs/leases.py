@@ -6,6 +6,7 @@ whatever it learned is still stored as an observation, which needs no token.
 
 import uuid
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.db import connection
 
@@ -62,7 +63,7 @@ def claim(*, run_id: uuid.UUID, holder: str, seconds: float) -> Lease | None:
 
 def hold(*, lease: Lease, seconds: float | None = None) -> Run:
     """Lock the run's row for this transaction, renewing the lease if asked. Raises LeaseLost when it is not ours."""
-    given = {"run": lease.run_id, "token": lease.token, "seconds": seconds, "worked": lease.worked}
+    given: dict[str, Any] = {"run": lease.run_id, "token": lease.token, "seconds": seconds, "worked": lease.worked}
     with connection.cursor() as cursor:
         cursor.execute(_HOLD, given)
         row = cursor.fetchone()

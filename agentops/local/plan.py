@@ -11,8 +11,12 @@ from agentops.local.variables import ROOT
 PROGRAMS = ("sandbox", "web", "worker", "relay", "messenger")
 # Where billing's events are sent; the path belongs to the product's URLs.
 WEBHOOK_PATH = "/api/v1/events/billing"
-# Whoever starts the stack as root knows; eight lines about it at every start hide what matters.
-WORKER_ENV = {"PYTHONWARNINGS": "ignore:You're running the worker with superuser privileges"}
+# Whoever starts the stack as root knows; eight lines about it at every start hide what matters. And all that the
+# worker would check has been checked by the step before it, which loads every page.
+WORKER_ENV = {
+    "PYTHONWARNINGS": "ignore:You're running the worker with superuser privileges",
+    "CELERY_SKIP_CHECKS": "1",
+}
 
 
 @dataclass(frozen=True)

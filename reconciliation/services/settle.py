@@ -72,27 +72,13 @@ def record_answer(
 
     `then` is done in the same commit if the operation succeeded; when it fails the answer is stored all the same."""
     with transaction.atomic(durable=True):
-        run = _RUN.one(attempt=attempt_id)
-        operation, attempt = _OPERATION.one(attempt=attempt_id), _ATTEMPT.one(attempt=attempt_id)
+        run, operation, attempt = moves.lock_attempt(attempt_id=attempt_id)
         with record.together(run=run):
             _take_in(run, operation, attempt, answer, contract, actor, troubled)
         if then is not None and operation.state == S.SUCCEEDED:
             _try(then, operation)
         faultpoints.reach("attempt.recorded.before")
         return operation
-
-
-_RUN = hot.Query(
-    lambda attempt: Run.objects.select_for_update(of=("self",)).filter(
-        pk__in=Operation.objects.filter(attempts=attempt).values("run_id")
-    )
-)
-_OPERATION = hot.Query(
-    lambda attempt: Operation.objects.select_for_update(of=("self",)).filter(
-        pk__in=Attempt.objects.filter(pk=attempt).values("operation_id")
-    )
-)
-_ATTEMPT = hot.Query(lambda attempt: Attempt.objects.select_for_update(of=("self",)).filter(pk=attempt))
 
 
 def _try(then: Callable[[Operation], None], operation: Operation) -> None:
