@@ -92,14 +92,9 @@ def _try(then: Callable[[Operation], None], operation: Operation) -> None:
 
 
 def _take_in(
-    run: Run,
-    operation: Operation,
-    attempt: Attempt,
-    answer: Answer,
-    contract: Contract,
-    actor: Principal,
+    run: Run, operation: Operation, attempt: Attempt, answer: Answer, contract: Contract, actor: Principal,
     troubled: bool,
-) -> None:
+) -> None:  # fmt: skip
     as_sent = answer.record is not None and not answer.record.mismatch
     finding = (F.FOUND if as_sent else F.DIFFERENT) if answer.record else _FINDINGS[answer.result]
     observation = Observation(

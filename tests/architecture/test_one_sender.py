@@ -29,6 +29,7 @@ WRITES_ROWS = {
     "runs/db.py:edges",  # for migrations
     "reconciliation/services/gates.py:",  # what all workers share is written and asked for by one statement
     "reconciliation/services/holds.py:take",
+    "reconciliation/their_names.py:",  # kept unless it is taken, in one statement
 }
 SENDS = {"agentops/steps/executing.py:call"}
 # a request is locked and read again just before its edge is taken
