@@ -33,10 +33,12 @@ class Outcome:
     text: str = ""
     group: str = ""
     quorum: int = 0
+    confirm: str = "click"
 
     def same_as(self, other: "Outcome") -> bool:
         """Whether it leads to the same: the words of the reason do not count."""
-        return (self.effect, self.group, self.quorum) == (other.effect, other.group, other.quorum)
+        mine = (self.effect, self.group, self.quorum, self.confirm)
+        return mine == (other.effect, other.group, other.quorum, other.confirm)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +141,8 @@ def _outcome(verdict: Verdict, proposal: Proposal, used: "_Used") -> Outcome:
     text = "; ".join(rule["text"] for rule in verdict.rules)
     if verdict.groups is None:
         return Outcome(effect="allow", text=text)
-    return Outcome(effect="ask", text=text, group=verdict.groups.group, quorum=verdict.groups.quorum)
+    asked = verdict.groups
+    return Outcome(effect="ask", text=text, group=asked.group, quorum=asked.quorum, confirm=asked.confirm)
 
 
 class _Used:
@@ -195,7 +198,7 @@ def _happened(proposals: list[Proposal]) -> tuple[dict[uuid.UUID, Outcome], dict
     for asked in ApprovalRequest.objects.filter(proposal__in=proposals).order_by("created_at"):
         requests[asked.proposal_id] = asked.pk
         found[asked.proposal_id] = Outcome(
-            effect="ask", text=_texts(asked.rules), group=asked.group, quorum=asked.quorum
+            effect="ask", text=_texts(asked.rules), group=asked.group, quorum=asked.quorum, confirm=asked.confirm
         )
     return found, requests
 

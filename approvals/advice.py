@@ -39,7 +39,17 @@ def advise(*, document: Any) -> Advice:
     warnings = [problem for one in found if (problem := _pointless(one, found)) is not None]
     warnings += _two_groups(document, found)
     warnings += _no_limit(parsed, found)
-    return Advice(warnings, list(_gaps(parsed, found)))
+    return Advice(warnings, [*_gaps(parsed, found), *_nothing_to_type(found)])
+
+
+def _nothing_to_type(found: list[_Read]) -> list[Problem]:
+    """A rule that has the amount typed again, and does not look at the amount: without one its actions are refused."""
+    typed = [one for one in found if one.rule.ask is not None and one.rule.ask.confirm == "retype"]
+    return [
+        _warn(one, f"{one.rule.id} has the amount typed again: an action that has no amount is refused")
+        for one in typed
+        if "amount_minor" not in names(one.node)
+    ]
 
 
 def _taken_apart(rule: Rule) -> _Read:

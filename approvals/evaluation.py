@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from approvals import confirming
 from approvals import rules as documents
 from approvals.expressions import MAX_INTEGER, ExpressionError
 
@@ -27,12 +28,14 @@ _CEL_ERRORS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirement:
-    """Who has to say yes: `quorum` members of `group`, within a time, usable for a time after that."""
+    """Who has to say yes: `quorum` members of `group`, within a time, usable for a time after that; `confirm` is what
+    each yes takes."""
 
     group: str
     quorum: int
     respond_within: dt.timedelta
     valid_for: dt.timedelta
+    confirm: confirming.Level = confirming.CLICK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,15 +80,17 @@ def evaluate(*, document: Mapping[str, Any], variables: Mapping[str, Any]) -> Ve
         return denied.verdict
 
 
-def satisfied(*, decision_kind: str, group: str, quorum: int, votes_for: int, verdict: Verdict) -> bool:
+def satisfied(*, decision_kind: str, group: str, quorum: int, votes_for: int, confirm: str, verdict: Verdict) -> bool:
     """Whether a yes already given is enough for a newer verdict.
 
-    `decision_kind` is "policy" or "people"; `group`, `quorum` and `votes_for` (people still entitled) are those of the
-    request it was given on.
+    `decision_kind` is "policy" or "people"; `group`, `quorum`, `confirm` and `votes_for` (people still entitled) are
+    those of the request it was given on.
     """
     if verdict.effect == "allow":
         return True
     if verdict.effect != "ask" or verdict.groups is None or decision_kind != "people":
+        return False
+    if not confirming.enough(given=confirm, needed=verdict.groups.confirm):
         return False
     return group == verdict.groups.group and votes_for >= max(quorum, verdict.groups.quorum)
 
@@ -139,6 +144,8 @@ def _weigh(document: documents.PolicyDocument, matched: list[documents.Rule], va
     if not asking and not allowing:
         return Verdict(effect="deny", code="no_rule", text="No rule of the policy allows this.")
     groups = _added_up(asking) if asking else None
+    if groups is not None and groups.confirm == "retype":  # an amount that does not exist cannot be typed
+        _value("amount_minor", variables, of="The amount to be typed again")
     return Verdict(
         effect="ask" if asking else "allow",
         rules=_named(asking or allowing),
@@ -164,6 +171,7 @@ def _added_up(asking: list[documents.Rule]) -> Requirement:
         quorum=max(ask.quorum for ask in asks),
         respond_within=dt.timedelta(minutes=min(ask.respond_within_minutes for ask in asks)),
         valid_for=dt.timedelta(minutes=min(ask.valid_for_minutes for ask in asks)),
+        confirm=confirming.strictest(levels=[ask.confirm for ask in asks]),
     )
 
 

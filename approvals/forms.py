@@ -11,11 +11,13 @@ from typing import Any
 from django import forms
 from django.contrib.auth.models import Group
 
+from approvals import confirming
 from approvals.rules import MAX_RULES, Problem
 from runs.money import Money, MoneyError, parse_amount
 
 MAX_TEXT = 300_000  # characters of the whole document
 EFFECTS = (("allow", "Automatic"), ("ask", "Asks people"), ("deny", "Refuses"))
+CONFIRMS = [(level, confirming.WORDS[level].capitalize()) for level in confirming.LEVELS]
 NEW_RULE = {"effect": "ask", "quorum": "1", "respond": "240", "valid": "60"}
 MAX_TOTALS = 20
 
@@ -33,6 +35,7 @@ class RuleForm(forms.Form):
     quorum = forms.CharField(label="People needed", required=False)
     respond = forms.CharField(label="Minutes to answer", required=False)
     valid = forms.CharField(label="Minutes usable", required=False)
+    confirm = forms.ChoiceField(label="An approval takes", choices=CONFIRMS, required=False)
 
     def __init__(self, *args: Any, groups: Iterable[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -161,7 +164,7 @@ def written(*, document: Mapping[str, Any]) -> str:
 
 # the database keeps the names of an object in an order of its own
 _ORDER = ["rules", "totals", "id", "effect", "text", "when", "ask", "group", "quorum", "respond_within_minutes"]
-_ORDER += ["valid_for_minutes", "key", "amount", "limits"]
+_ORDER += ["valid_for_minutes", "confirm", "key", "amount", "limits"]
 
 
 def _in_order(value: Any) -> Any:
@@ -201,6 +204,8 @@ def _rule(row: Mapping[str, str]) -> dict[str, Any]:
             "respond_within_minutes": _number(row.get("respond", "")),
             "valid_for_minutes": _number(row.get("valid", "")),
         }
+        if row.get("confirm", confirming.CLICK) not in ("", confirming.CLICK):
+            found["ask"]["confirm"] = row["confirm"]
     return found
 
 
@@ -212,6 +217,7 @@ def _rule_row(rule: Mapping[str, Any]) -> dict[str, str]:
         "quorum": str(ask.get("quorum", NEW_RULE["quorum"])),
         "respond": str(ask.get("respond_within_minutes", NEW_RULE["respond"])),
         "valid": str(ask.get("valid_for_minutes", NEW_RULE["valid"])),
+        "confirm": _text(ask.get("confirm", confirming.CLICK)),
     }
 
 

@@ -103,6 +103,7 @@ def policy(*, request: ApprovalRequest, version: PolicyVersion | None, verdict: 
             group=request.group,
             quorum=request.quorum,
             votes_for=request.quorum,
+            confirm=request.confirm,
             verdict=verdict,
         )
     ):

@@ -3,15 +3,18 @@
 import json
 from typing import Any
 
+from approvals import confirming
 from runs.money import Money, MoneyError
 
 
 def asks(*, ask: dict[str, Any]) -> str:
     """Who is asked and for how long, in a sentence."""
     people = "one person" if ask["quorum"] == 1 else f"{ask['quorum']} people"
+    level = ask.get("confirm", confirming.CLICK)
+    takes = "" if level == confirming.CLICK else f"; each approval takes {confirming.WORDS.get(level, level)}"
     return (
         f"asks {people} of {ask['group']}; to be answered within {ask['respond_within_minutes']} min, "
-        f"usable for {ask['valid_for_minutes']} min after that"
+        f"usable for {ask['valid_for_minutes']} min after that{takes}"
     )
 
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 import cel
 from pydantic import AfterValidator, Field, StringConstraints, ValidationError
 
-from approvals import expressions
+from approvals import confirming, expressions
 from runs.canonical import nfc
 from runs.money import CurrencyText, MinorText, Strict
 
@@ -55,12 +55,15 @@ Text = Annotated[str, StringConstraints(min_length=1, max_length=300), AfterVali
 
 
 class Ask(Strict):
-    """Who is asked: members of one group, how many of them, until when, and how long their yes may be used."""
+    """Who is asked: members of one group, how many of them, until when, how long their yes may be used, and what a yes
+    takes beyond the click (see `confirming`)."""
 
     group: Annotated[str, StringConstraints(min_length=1, max_length=150), AfterValidator(_plain)]
     quorum: Annotated[int, Field(ge=1, le=10)]
     respond_within_minutes: Annotated[int, Field(ge=1, le=43_200)]
     valid_for_minutes: Annotated[int, Field(ge=1, le=10_080)]
+    # a click is left out of what is stored, as it was before there was anything else
+    confirm: Annotated[confirming.Level, Field(exclude_if=lambda level: level == confirming.CLICK)] = confirming.CLICK
 
 
 class Rule(Strict):

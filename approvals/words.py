@@ -32,6 +32,11 @@ SENTENCES: dict[str, str] = {
     "unread_changes": "Something has changed since it was last asked. Confirm that you have seen what changed.",
     "reason_needed": "Say why you reject it: the comment is empty.",
     "comment_too_long": "The comment is too long: at most {limit} characters.",
+    "confirm_on_page": "Approving this takes {takes}, which only its own page can take. Your answer was not counted.",
+    "retype_needed": "Type the amount to approve it. Your answer was not counted.",
+    "retype_differs": "The amount you typed is not the one asked for. Your answer was not counted.",
+    "reauthentication_needed": "Approving this takes {takes}. Confirm your login, then approve. "
+    "Your answer was not counted.",
     "someone_else": "You are signed in as someone else than when this page was opened. Your answer was not recorded.",
     # what stops an approval afterwards
     "not_approved": "The approval no longer stands.",

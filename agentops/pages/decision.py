@@ -1,6 +1,5 @@
 """The decision page: what will happen, exactly; and the click, which never believes the page it came from."""
 
-import datetime as dt
 import uuid
 from typing import Any, Literal, cast
 
@@ -14,6 +13,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from agentops import policy_now
+from agentops.pages import confirmation
 from agentops.pages import decision_facts as facts
 from approvals import objections, words
 from approvals.models import ApprovalRequest
@@ -24,11 +24,11 @@ from runs.access import deactivated, needs, refused, someone_else
 
 # refusals that are about the person are 403, about what was typed 422; the rest says that the request has moved on
 _STATUS = {"no_right": 403, "inactive": 403, "own_request": 403, "reason_needed": 422, "comment_too_long": 422}
+_STATUS |= dict.fromkeys(confirmation.CODES, 422)
 _MOVED_ON = 409
 # the state in which a request still is what the sentence of an accepted vote says
 _FRESH = {"approved": RequestState.APPROVED, "rejected": RequestState.REJECTED, "voted": RequestState.OPEN}
 COMMENT_KEPT = 20_000
-_METHODS_KEY = "account_authentication_methods"  # where allauth keeps how this session was authenticated
 
 
 def _load(request_id: uuid.UUID) -> ApprovalRequest:
@@ -67,6 +67,7 @@ def _page(
         "notice_good": code == "decided" and facts.answered_so(user=user, request=ask, choice=_choice(request)),
         "confirm": confirm and context["can_decide"],
         "typed": typed,
+        **confirmation.context(request, ask=ask, money=context["money"]),
         "unsent": "" if facts.comment_kept(user=user, request=ask, comment=typed) else typed,
         "ticked": request.POST.get("acknowledged") == str(ask.pk),
     }
@@ -117,7 +118,8 @@ def _decide_signed_in(request: HttpRequest, request_id: uuid.UUID) -> HttpRespon
     sentence = words.sentence(code=result.code, detail=result.detail)
     shown = _load(result.successor_id or request_id)
     status = _STATUS.get(result.code, _MOVED_ON)
-    return _page(request, shown, status=status, notice=sentence, code=result.code)
+    again = result.code in confirmation.CODES
+    return _page(request, shown, status=status, notice=sentence, code=result.code, confirm=again)
 
 
 def _said(result: votes.VoteResult, *, user: User) -> str:
@@ -151,24 +153,11 @@ def _cast(
         comment=request.POST.get("comment", ""),
         page_digest=request.POST.get("page_digest", ""),
         acknowledged=request.POST.get("acknowledged") == str(request_id),
-        authenticated_by=authenticated_by(request),
+        authenticated_by=confirmation.authenticated_by(request),
         channel="page",
         reevaluate=lambda asked, version: policy_now.verdict(request=asked, version=version),
+        given=confirmation.given(request),
     )
-
-
-def authenticated_by(request: HttpRequest) -> str:
-    """How and when this session was authenticated, such as `password 2026-11-17T13:02:11+00:00, mfa …`."""
-    records = request.session.get(_METHODS_KEY, [])
-    parts = []
-    for record in records if isinstance(records, list) else []:
-        at = record.get("at")
-        when = (
-            dt.datetime.fromtimestamp(at, dt.UTC).isoformat(timespec="seconds") if isinstance(at, int | float) else ""
-        )
-        kinds = [str(record.get("method", "")), str(record.get("type", "")), when]
-        parts.append(" ".join(kind for kind in kinds if kind))
-    return ", ".join(parts) or "session"
 
 
 @require_POST
@@ -186,6 +175,7 @@ def status(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
     ask, user = _load(request_id), cast(User, request.user)
     stands = facts.standing(user=user, request=ask)
     context = facts.bar_context(request=ask, stands=stands, user=user)
+    context |= confirmation.context(request, ask=ask, money=context["money"])
     if context["successor"]:
         response = HttpResponse(status=204)
         response["HX-Redirect"] = resolve_url("decision", context["successor"])

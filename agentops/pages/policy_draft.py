@@ -28,6 +28,7 @@ ASK_FIELDS = {
     "ask.quorum": "quorum",
     "ask.respond_within_minutes": "respond",
     "ask.valid_for_minutes": "valid",
+    "ask.confirm": "confirm",
 }
 
 

@@ -10,7 +10,7 @@ from agentops.steps.base import AT_ONCE, Next, Step, committing, hand_over, out_
 from agentops.steps.deciding import refuse
 from agentops.steps.gathering import keep_facts, read_facts
 from agentops.workflows.base import Refused
-from approvals import freezes, objections
+from approvals import confirming, freezes, objections
 from approvals.binding import binding_digest
 from approvals.evaluation import Verdict, evaluate
 from approvals.models import Allowance, ApprovalRequest, PolicyVersion
@@ -21,6 +21,7 @@ from reconciliation import late
 from runs import clock, hot, record, transitions
 from runs.models import Evidence, Proposal, Run
 from runs.models.run import RunState
+from runs.money import Money
 
 POINT = "run.authorised"
 AUTOMATIC_VALID_FOR = dt.timedelta(hours=1)
@@ -143,6 +144,10 @@ def _ask(
     rows = [{"key": one.key, "label": one.label, "value": one.value} for one in card.rows]
     rows.append({"key": "policy", "label": "Policy", "value": str(version)})
     rows += [{"key": f"rule:{one['id']}", "label": "Rule", "value": one["text"]} for one in verdict.rules]
+    if verdict.groups is not None and verdict.groups.confirm != confirming.CLICK:
+        money = None if proposal.amount_minor is None else Money(proposal.amount_minor, proposal.currency)
+        takes = confirming.words(level=verdict.groups.confirm, money=money)
+        rows.append({"key": "confirm", "label": "An approval takes", "value": takes})
     return requests.open_request(
         run=run,
         proposal=proposal,

@@ -7,6 +7,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django_fsm import FSMField, transition
 
+from approvals import confirming
 from approvals.models.policy import PolicyVersion
 from runs.ids import new_id
 from runs.models import Principal, Proposal, Run
@@ -46,6 +47,9 @@ class ApprovalRequest(models.Model):
     rules = models.JSONField(help_text="[{id, text}] of the rules that ask")
     group = models.CharField(max_length=150, help_text="whose members may vote")
     quorum = models.PositiveSmallIntegerField(default=1)
+    confirm = models.CharField(
+        max_length=14, default="click", db_default="click", help_text="what a yes takes: click, retype, reauthenticate"
+    )
     created_at = models.DateTimeField(db_default=Now())
     respond_by = models.DateTimeField(help_text="people answer until then")
     stopped_for = models.DurationField(
@@ -67,6 +71,7 @@ class ApprovalRequest(models.Model):
                 condition=Q(state="open", closed_at__isnull=True) | (~Q(state="open") & Q(closed_at__isnull=False)),
             ),
             models.CheckConstraint(name="request_quorum_positive", condition=Q(quorum__gte=1)),
+            models.CheckConstraint(name="request_confirm_known", condition=Q(confirm__in=confirming.LEVELS)),
         ]
         indexes = [
             models.Index(name="request_open_due", fields=["respond_by"], condition=Q(state="open")),

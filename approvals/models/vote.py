@@ -23,6 +23,9 @@ class Vote(models.Model):
     authenticated_by = models.CharField(max_length=200, help_text="how and when the session was authenticated")
     group = models.CharField(max_length=150, help_text="the membership that gave the right")
     channel = models.CharField(max_length=20)
+    confirmed = models.CharField(
+        max_length=14, default="click", db_default="click", help_text="what the yes came with, as the request takes it"
+    )
     at = models.DateTimeField()
 
     class Meta:

@@ -87,6 +87,7 @@ def open_request(
         rules=verdict.rules,
         group=need.group,
         quorum=need.quorum,
+        confirm=need.confirm,
         created_at=now,
         respond_by=respond_by,
         valid_until=respond_by + need.valid_for,
@@ -108,6 +109,7 @@ def _facts(request: ApprovalRequest, proposal: Proposal) -> dict[str, Any]:
         "rules": [rule["id"] for rule in request.rules],
         "group": request.group,
         "quorum": request.quorum,
+        "confirm": request.confirm,
         "respond_by": request.respond_by.isoformat(),
         "valid_until": request.valid_until.isoformat(),
     }

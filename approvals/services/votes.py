@@ -11,10 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from approvals import freezes, locks, objections, queries, rights
+from approvals import confirming, freezes, locks, objections, queries, rights
+from approvals.confirming import Given
 from approvals.evaluation import Verdict
 from approvals.models import ApprovalRequest, Decision, Freeze, PolicyVersion, Refusal, Vote
 from approvals.models.request import RequestState
@@ -23,6 +25,7 @@ from approvals.services import policies, requests
 from approvals.words import is_blank, storable
 from runs import clock, hot, record, transitions
 from runs.models import Principal, Run
+from runs.money import Money
 from runs.services import principals
 
 COMMENT_LENGTH = 4000
@@ -67,6 +70,7 @@ class _Ballot:
     freeze: Freeze | None
     governing: PolicyVersion | None
     reevaluate: Reevaluate | None
+    given: Given | None
     earlier: list[tuple[int, str]]  # the votes there are: whose, and which choice
 
     @property
@@ -88,6 +92,7 @@ def cast(
     authenticated_by: str,
     channel: Literal["page", "command"],
     reevaluate: Reevaluate | None = None,
+    given: Given | None = None,
 ) -> VoteResult:
     """Count the person's word, or refuse and record it; refusals are returned, never raised.
 
@@ -96,7 +101,8 @@ def cast(
 
     `page_digest` is what the page they saw carried; `acknowledged` that they confirmed having seen the changes;
     `authenticated_by` how and when their session was authenticated; `reevaluate` asks another version of the policy
-    than the one that asked, and without it a vote under a changed policy is refused. Raises
+    than the one that asked, and without it a vote under a changed policy is refused; `given` is what came with a yes
+    beyond the click, and a path that can take nothing leaves it out. Raises
     ApprovalRequest.DoesNotExist, and ValueError for a choice or channel that does not exist.
     """
     if choice not in Vote.Choice.values:
@@ -127,6 +133,7 @@ def cast(
             freeze=freeze,
             governing=governing,
             reevaluate=reevaluate,
+            given=given,
             earlier=earlier,
         )
         again = _repeat(ballot)
@@ -209,6 +216,17 @@ def _comment(ballot: _Ballot) -> Objection | None:
     return None
 
 
+def _confirmed(ballot: _Ballot) -> Objection | None:
+    """A yes takes what the policy wanted when it asked, on whatever path it comes."""
+    if ballot.choice != Vote.Choice.APPROVE:
+        return None
+    proposal, level = ballot.request.proposal, ballot.request.confirm
+    money = None if proposal.amount_minor is None else Money(proposal.amount_minor, proposal.currency)
+    within = dt.timedelta(seconds=settings.ACCOUNT_REAUTHENTICATION_TIMEOUT)
+    code = confirming.problem(level=level, money=money, given=ballot.given, now=ballot.now, within=within)
+    return Objection(code=code, detail={"takes": confirming.words(level=level, money=money)}) if code else None
+
+
 _CHECKS: tuple[Callable[[_Ballot], Objection | None], ...] = (
     lambda b: objections.closed(request=b.request, run=b.run, user=b.user, now=b.now),
     lambda b: objections.entitlement(request=b.request, user=b.user),
@@ -220,6 +238,7 @@ _CHECKS: tuple[Callable[[_Ballot], Objection | None], ...] = (
     _policy_changed,
     _unread_changes,
     _comment,
+    _confirmed,
 )
 
 
@@ -275,6 +294,7 @@ def _count(ballot: _Ballot) -> VoteResult:
         authenticated_by=ballot.authenticated_by,
         group=request.group,
         channel=ballot.channel,
+        confirmed=request.confirm if ballot.choice == Vote.Choice.APPROVE else confirming.CLICK,
         at=ballot.now,
     )
     hot.insert(vote)
@@ -342,6 +362,7 @@ def _record_vote(ballot: _Ballot, vote: Vote, *, kind: str, votes_for: int, **mo
         binding_digest=vote.binding_digest,
         authenticated_by=vote.authenticated_by,
         channel=vote.channel,
+        confirmed=vote.confirmed,
         votes_for=votes_for,
         quorum=ballot.request.quorum,
         **more,

@@ -209,6 +209,7 @@ def _allowed(
         group=request.group if request else "",
         quorum=request.quorum if request else 0,
         votes_for=len(authority.votes),
+        confirm=request.confirm if request else "",
         verdict=verdict,
     )
     if not good:

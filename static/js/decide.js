@@ -32,7 +32,9 @@ document.addEventListener("submit", (event) => {
     document.getElementById("confirm").close();
   } else if (choice === "approve") {
     event.preventDefault();
-    document.getElementById("confirm").showModal();
+    const again = document.getElementById("confirm"), yes = again.querySelector("[value=approve_confirmed]");
+    if (!again.open) again.showModal();
+    else if (yes) event.target.requestSubmit(yes); // Enter in the dialog's own field
   } else if (choice === "reject" && !comment().value.trim()) {
     event.preventDefault();
     comment().setAttribute("aria-invalid", "true");

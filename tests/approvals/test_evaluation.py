@@ -230,5 +230,7 @@ DENIES = Verdict(effect="deny", code="no_rule", text="No.")
 def test_whether_a_decision_in_hand_is_enough_for_a_newer_policy(
     kind: str, group: str, quorum: int, votes_for: int, verdict: Verdict, enough: bool
 ) -> None:
-    given_now = satisfied(decision_kind=kind, group=group, quorum=quorum, votes_for=votes_for, verdict=verdict)
+    given_now = satisfied(
+        decision_kind=kind, group=group, quorum=quorum, votes_for=votes_for, confirm="click", verdict=verdict
+    )
     assert given_now is enough

@@ -13,6 +13,7 @@ from django.contrib.auth.models import Group, Permission, User
 from django.db import connections, transaction
 
 from approvals import queries
+from approvals.confirming import Level
 from approvals.evaluation import Requirement, Verdict
 from approvals.models import ApprovalRequest, PolicyVersion
 from approvals.models.request import RequestState
@@ -63,7 +64,7 @@ def policy(*, quorum: int = 1) -> PolicyVersion:
     )
 
 
-def verdict(*, quorum: int = 1, group: str = "manager") -> Verdict:
+def verdict(*, quorum: int = 1, group: str = "manager", confirm: Level = "click") -> Verdict:
     return Verdict(
         effect="ask",
         rules=[{"id": "ask", "text": "A manager decides"}],
@@ -72,6 +73,7 @@ def verdict(*, quorum: int = 1, group: str = "manager") -> Verdict:
             quorum=quorum,
             respond_within=dt.timedelta(minutes=240),
             valid_for=dt.timedelta(minutes=60),
+            confirm=confirm,
         ),
     )
 
@@ -191,6 +193,7 @@ def open_one(
     shown: list[dict[str, str]] | None = None,
     sentence: str = "Issue $1,200.00 service credit to Acme Corp",
     supersedes: ApprovalRequest | None = None,
+    confirm: Level = "click",
 ) -> ApprovalRequest:
     binding = queries.newest_binding(run=of, proposal=proposal)
     assert binding is not None
@@ -198,7 +201,7 @@ def open_one(
         run=of,
         proposal=proposal,
         version=version,
-        verdict=verdict(quorum=quorum),
+        verdict=verdict(quorum=quorum, confirm=confirm),
         binding_digest=binding,
         rows=shown if shown is not None else rows(),
         ask=sentence,

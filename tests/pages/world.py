@@ -227,7 +227,12 @@ def rows(proposal: Proposal, story: Story, version: PolicyVersion) -> list[dict[
 
 
 def ask(
-    story: Story | None = None, *, run: Run | None = None, supersedes: ApprovalRequest | None = None, minutes: int = 53
+    story: Story | None = None,
+    *,
+    run: Run | None = None,
+    supersedes: ApprovalRequest | None = None,
+    minutes: int = 53,
+    confirm: str = "click",
 ) -> ApprovalRequest:
     """An open request; with `supersedes` it replaces that one, which is closed as out of date."""
     from approvals.binding import binding_digest, page_digest
@@ -260,7 +265,7 @@ def ask(
         ask=f"Issue {story.amount.display()} service credit to {story.customer}"[:300],
         action_digest=proposal.action_digest,
         binding_digest=binding_digest(action_digest=proposal.action_digest, facts=facts), page=page,
-        page_digest=page_digest(rows=page), policy_version=version, rules=[ASKS], group="manager",
+        page_digest=page_digest(rows=page), policy_version=version, rules=[ASKS], group="manager", confirm=confirm,
         respond_by=now + dt.timedelta(minutes=minutes), valid_until=now + dt.timedelta(minutes=minutes + 60),
     )  # fmt: skip
     record.append(run=run, kind="request.opened", actor=run.agent, request=str(request.id), ask=request.ask)
