@@ -11,6 +11,9 @@ class Reason(StrEnum):
     TICKET_GONE = "ticket_gone"
     NOT_FOUND = "not_found"
     APPROVAL_EXPIRED = "approval_expired"
+    SENT_BACK = "sent_back"
+    WITHDRAWN = "withdrawn"
+    AMOUNT_NOT_ALLOWED = "amount_not_allowed"
     KEEPS_CHANGING = "keeps_changing"
     PROPOSALS_REFUSED = "proposals_refused"
     MODEL_DOWN = "model_down"
@@ -39,6 +42,9 @@ WORDS: dict[Reason, str] = {
     Reason.TICKET_GONE: "The ticket is gone",
     Reason.NOT_FOUND: "Something it is about does not exist",
     Reason.APPROVAL_EXPIRED: "Nobody answered in time",
+    Reason.SENT_BACK: "Whoever was asked sent it back",
+    Reason.WITHDRAWN: "What was asked was withdrawn",
+    Reason.AMOUNT_NOT_ALLOWED: "The amount that a person proposed is not allowed",
     Reason.KEEPS_CHANGING: "The facts kept changing",
     Reason.PROPOSALS_REFUSED: "The agent's proposals were refused",
     Reason.MODEL_DOWN: "The model could not be asked",

@@ -38,6 +38,9 @@ def closed(*, request: ApprovalRequest, run: Run, user: User, now: dt.datetime) 
         return decided
     if request.state == RequestState.SUPERSEDED:
         return Objection(code="superseded", detail=_successor(request))
+    if request.state == RequestState.SENT_BACK and request.closed_at is not None:
+        by = str(request.closed_by or "Somebody")
+        return Objection(code="sent_back", detail={"by": by, "at": request.closed_at.isoformat()})
     if request.state == RequestState.EXPIRED:
         return Objection(code="expired", detail={"at": request.respond_by.isoformat()})
     return _ended(request, run)

@@ -15,8 +15,9 @@ SENTENCES: dict[str, str] = {
     # refusals
     "decided": "{by} {verb} this on {at}. Your answer was not counted.",
     "decided_by_you": "{by} {verb} this on {at}. It counts once.",
-    "superseded": "The facts have changed since this was asked. Look at what is asked now.",
+    "superseded": "Something has changed since this was asked. Look at what is asked now.",
     "withdrawn": "This request was withdrawn. It takes no answers any more.",
+    "sent_back": "{by} sent this back on {at}. It takes no answers any more.",
     "cancelled": "The run was cancelled. This takes no answers any more.",
     "expired": "The time to answer ended on {at}. It takes no answers any more.",
     "inactive": "Your account is no longer active.",
@@ -37,6 +38,14 @@ SENTENCES: dict[str, str] = {
     "retype_differs": "The amount you typed is not the one asked for. Your answer was not counted.",
     "reauthentication_needed": "Approving this takes {takes}. Confirm your login, then approve. "
     "Your answer was not counted.",
+    # refusals of what is done beside voting
+    "not_yours": "Only whoever raised this, or may operate runs, can do that. Nothing was changed.",
+    "why_needed": "Say why: it is empty. Nothing was changed.",
+    "amount_fixed": "No other amount can be proposed for this. Send it back instead, and say why.",
+    "amount_unreadable": "The amount {why}. Nothing was changed.",
+    "amount_same": "That is the amount which is asked for already. Nothing was changed.",
+    "amount_not_possible": "{why} Nothing was changed.",
+    "amount_denied": "The policy refuses that amount: {why} Nothing was changed.",
     "someone_else": "You are signed in as someone else than when this page was opened. Your answer was not recorded.",
     # what stops an approval afterwards
     "not_approved": "The approval no longer stands.",

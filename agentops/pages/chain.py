@@ -10,7 +10,7 @@ from approvals import words as refusal_words
 from approvals.models import ApprovalRequest, Refusal, Viewing, Vote
 from approvals.models.request import RequestState
 from reconciliation.models import Operation
-from runs.models import Proposal
+from runs.models import Principal, Proposal
 from runs.money import Money
 
 LONGEST_CHAIN = 50
@@ -30,7 +30,9 @@ def versions(*, request: ApprovalRequest) -> list[ApprovalRequest]:
     """The request and those it replaced, the oldest first."""
     found: list[ApprovalRequest] = [request]
     while found[-1].supersedes_id and len(found) < LONGEST_CHAIN:
-        found.append(ApprovalRequest.objects.select_related("proposal__proposer").get(pk=found[-1].supersedes_id))
+        found.append(
+            ApprovalRequest.objects.select_related("proposal__proposer", "closed_by").get(pk=found[-1].supersedes_id)
+        )
     return found[::-1]
 
 
@@ -42,6 +44,7 @@ _CLOSED: dict[str, tuple[str, str, str]] = {
     RequestState.EXPIRED: ("clock", "orange", "the time to answer ran out"),
     RequestState.SUPERSEDED: ("arrow-right-left", "amber", "this request was out of date"),
     RequestState.WITHDRAWN: ("circle-slash", "slate", "the request was withdrawn"),
+    RequestState.SENT_BACK: ("undo-2", "amber", "sent it back"),
     RequestState.STALE: ("arrow-right-left", "amber", "the approval was out of date before it was used"),
     RequestState.REVOKED: ("circle-slash", "slate", "the approval no longer counted"),
 }
@@ -61,8 +64,14 @@ def _asked(request: ApprovalRequest) -> list[Entry]:
     ]
     if request.closed_at and request.state in _CLOSED:
         icon, colour, text = _CLOSED[request.state]
+        person = request.closed_by is not None and request.closed_by.kind == Principal.Kind.PERSON
+        who = str(request.closed_by) if person or request.state == RequestState.SENT_BACK else "System:"
+        if person and request.state == RequestState.WITHDRAWN:
+            text = "withdrew the request"
+        elif person and request.state == RequestState.SUPERSEDED:
+            text = "proposed another amount"
         entries.append(
-            Entry(at=request.closed_at, icon=icon, colour=colour, who="System:", text=text, note=request.close_reason)
+            Entry(at=request.closed_at, icon=icon, colour=colour, who=who, text=text, note=request.close_reason)
         )
     return entries
 

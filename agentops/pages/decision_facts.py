@@ -33,6 +33,7 @@ _RELATED = (
     "proposal__model_call",
     "policy_version__policy",
     "supersedes",
+    "closed_by",
     "decision",
 )
 

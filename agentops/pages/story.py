@@ -98,7 +98,7 @@ PROBE_WORDS = {
     "absent": ("no record", "grey"),
     "unreachable": ("no answer, which says nothing", "grey"),
 }
-ENDED = ("approved", "rejected", "expired", "superseded", "stale", "withdrawn", "revoked", "spent")
+ENDED = ("approved", "rejected", "expired", "superseded", "stale", "withdrawn", "sent_back", "revoked", "spent")
 POLICY_WORDS = {"allow": ("allows it", "green"), "ask": ("asks a person", "amber"), "deny": ("forbids it", "red")}
 
 

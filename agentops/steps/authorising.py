@@ -9,6 +9,7 @@ from agentops.reasons import Reason
 from agentops.steps.base import AT_ONCE, Next, Step, committing, hand_over, out_of_date, park, people_to_decide
 from agentops.steps.deciding import refuse
 from agentops.steps.gathering import keep_facts, read_facts
+from agentops.steps.handed_back import sent_back, withdrawn
 from agentops.workflows.base import Refused
 from approvals import confirming, freezes, objections
 from approvals.binding import binding_digest
@@ -19,7 +20,7 @@ from approvals.queries import newest_binding
 from approvals.services import policies, requests
 from reconciliation import late
 from runs import clock, hot, record, transitions
-from runs.models import Evidence, Proposal, Run
+from runs.models import Evidence, Principal, Proposal, Run
 from runs.models.run import RunState
 from runs.money import Money
 
@@ -116,11 +117,14 @@ def _denied(step: Step, run: Run, proposal: Proposal, reason: str) -> Next:
     """The agent hears why and may choose again; what a workflow proposed by itself is simply not allowed."""
     if proposal.model_call_id is not None:
         return refuse(step, run, Refused(code="denied", reason=reason))
+    if proposal.proposer.kind == Principal.Kind.PERSON:  # another amount, which the policy refused in the meantime
+        return hand_over(run, code=Reason.AMOUNT_NOT_ALLOWED, reason=reason, actor=step.actor)
     transitions.move(run=run, to=RunState.REJECTED, actor=step.actor, why=reason, outcome=f"Not allowed: {reason}")
     return Next.PARK
 
 
 _GONE = [RequestState.SUPERSEDED, RequestState.STALE, RequestState.REVOKED, RequestState.EXPIRED]
+_GONE += [RequestState.SENT_BACK, RequestState.WITHDRAWN]
 _SUPERSEDED = hot.Query(
     lambda run, step: ApprovalRequest.objects.filter(
         Q(superseded_by__isnull=True), run=run, proposal__step=step, state__in=_GONE
@@ -186,6 +190,10 @@ def await_approval(step: Step) -> Next:
                 return Next.GO_ON
             transitions.move(run=run, to=RunState.REJECTED, actor=step.actor, why=reason, outcome=reason)
             return Next.PARK
+        if request.state == RequestState.SENT_BACK:
+            return sent_back(step, run, request)
+        if request.state == RequestState.WITHDRAWN:
+            return withdrawn(step, run, request)
         if request.state == RequestState.EXPIRED:
             return _expired(step, run, request)
         return out_of_date(run, why=request.close_reason or "the request went out of date", actor=step.actor)

@@ -27,6 +27,7 @@ OUTCOMES = {
     "request.rejected": ("Rejected", "What was asked will not be done."),
     "request.expired": ("Expired", "Time ran out, so nothing was sent. The run's page says what follows."),
     "request.withdrawn": ("Withdrawn", "It takes no answers any more."),
+    "request.sent_back": ("Sent back", "Nothing was sent. The run's page says what follows."),
     "request.stale": ("Out of date", "The facts changed after it was approved, so it was not used."),
     "request.revoked": ("No longer allowed", "The approval no longer stands, so it was not used."),
 }

@@ -8,10 +8,10 @@ import datetime as dt
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from runs.actions import Action
-from runs.money import Strict
+from runs.money import Money, Strict
 
 
 class Fact(Protocol):
@@ -217,4 +217,13 @@ class Workflow(Protocol):
 
     def card(self, *, action: Action, facts: Facts) -> Card:
         """How this action is put to a person."""
+        ...
+
+
+@runtime_checkable
+class TakesAnotherAmount(Protocol):
+    """A workflow whose actions a person may propose with another amount while they are asked about."""
+
+    def another_amount(self, *, action: Action, money: Money, facts: Facts) -> Draft | Refused:
+        """The same action at `money`, which is in its currency, judged against the facts as strictly as the agent's."""
         ...

@@ -14,7 +14,7 @@ from agentops.workflows.base import AskAgent, Card, Complete, Done, Draft, Facts
 from agentops.workflows.service_credit_cards import credit_card, reply_card, ticket_card
 from agentops.workflows.service_credit_choices import AskForDocument, Escalate, IssueCredit
 from agentops.workflows.service_credit_facts import FactsUnusable, started
-from agentops.workflows.service_credit_judge import credit_objection, judge_credit
+from agentops.workflows.service_credit_judge import another_amount, credit_objection, judge_credit
 from agentops.workflows.service_credit_view import build_view
 from runs.actions import Action
 from runs.money import Money, Strict, parse_minor
@@ -120,6 +120,12 @@ class ServiceCredit:
     def objection(self, *, action: Action, facts: Facts, identity: str) -> str:
         """Somebody may have given a credit for the incident meanwhile, by hand or through another ticket."""
         return credit_objection(facts=facts, identity=identity) if action.tool == CREATE_CREDIT.name else ""
+
+    def another_amount(self, *, action: Action, money: Money, facts: Facts) -> Draft | Refused:
+        """See TakesAnotherAmount: credits only; a ticket's change has no amount."""
+        if action.tool != CREATE_CREDIT.name:
+            return Refused(code="no_amount", reason="This has no amount.")
+        return another_amount(action=action, money=money, facts=facts)
 
     def variables(self, *, action: Action, facts: Facts) -> dict[str, Any]:
         """What is not known is left out, and a rule that needs it then denies."""

@@ -9,6 +9,7 @@ from agentops.workflows.base import Draft, Facts, HandOver, Refused
 from agentops.workflows.service_credit_choices import IssueCredit
 from agentops.workflows.service_credit_facts import NAMES, missing, workings
 from runs.actions import Action
+from runs.money import Money
 from runs.sla import SlaError, Workings
 from runs.tools.billing.contract import CREATE_CREDIT, CreditEffect
 
@@ -41,6 +42,33 @@ def credit_objection(*, facts: Facts, identity: str) -> str:
     except SlaError as error:
         return str(error)
     return refused.reason if refused else ""
+
+
+def another_amount(*, action: Action, money: Money, facts: Facts) -> Draft | Refused:
+    """The credit that is asked about at another amount: never more than the facts give."""
+    absent = missing(facts)
+    if absent:
+        return Refused(
+            code="facts_missing", reason=f"There is no {', '.join(NAMES[kind] for kind in absent)} any more."
+        )
+    try:
+        owed = workings(facts)
+        refused = _not_eligible(facts) or _no_room(facts, owed)
+    except SlaError as error:
+        return Refused(code=error.code, reason=str(error))
+    if refused is not None:
+        return refused
+    if money.minor > owed.credit.minor:
+        why = f"The facts give {owed.credit} and no more; propose less, or have the facts put right."
+        return Refused(code="amount_differs", reason=why)
+    balance = max(0, money.minor - int(facts["invoice"].content["remaining_minor"]))
+    effect = {**action.effect, "amount_minor": str(money.minor), "balance_minor": str(balance)}
+    shown = owed.as_dict()
+    chosen = {"key": "proposed", "label": "Proposed by a person instead", "detail": "", "system": str(money)}
+    shown["steps"] = [*shown["steps"], chosen]
+    return Draft(
+        step="credit", action=Action(action.tool, action.contract_version, effect), rests_on=RESTS_ON, workings=shown
+    )
 
 
 def _wrong_subject(choice: IssueCredit, facts: Facts) -> Refused | None:

@@ -20,6 +20,7 @@ class RequestState(models.TextChoices):
     EXPIRED = "expired", "Expired"
     SUPERSEDED = "superseded", "Out of date"
     WITHDRAWN = "withdrawn", "Withdrawn"
+    SENT_BACK = "sent_back", "Sent back"
     SPENT = "spent", "Carried out"
     STALE = "stale", "Out of date"
     REVOKED = "revoked", "No longer allowed"
@@ -59,6 +60,14 @@ class ApprovalRequest(models.Model):
     )
     valid_until = models.DateTimeField(help_text="an approval may be used until then")
     closed_at = models.DateTimeField(null=True, blank=True, help_text="when it stopped being open")
+    closed_by = models.ForeignKey(
+        Principal,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="+",
+        help_text="who ended it, unless votes did",
+    )
     close_reason = models.TextField(blank=True)
 
     class Meta:
@@ -69,6 +78,10 @@ class ApprovalRequest(models.Model):
             models.CheckConstraint(
                 name="request_open_iff_not_closed",
                 condition=Q(state="open", closed_at__isnull=True) | (~Q(state="open") & Q(closed_at__isnull=False)),
+            ),
+            models.CheckConstraint(
+                name="request_sent_back_has_reason",
+                condition=~Q(state="sent_back") | ~Q(close_reason__regex=r"^\s*$"),
             ),
             models.CheckConstraint(name="request_quorum_positive", condition=Q(quorum__gte=1)),
             models.CheckConstraint(name="request_confirm_known", condition=Q(confirm__in=confirming.LEVELS)),
@@ -99,7 +112,11 @@ class ApprovalRequest(models.Model):
 
     @transition(field=state, source=S.OPEN, target=S.WITHDRAWN)
     def withdraw(self) -> None:
-        """The run was cancelled, or ended."""
+        """The run was cancelled or ended, or whoever asks wants it no more."""
+
+    @transition(field=state, source=S.OPEN, target=S.SENT_BACK)
+    def send_back(self) -> None:
+        """Whoever is asked cannot answer it as it is asked."""
 
     @transition(field=state, source=S.APPROVED, target=S.SPENT)
     def spend(self) -> None:

@@ -26,7 +26,12 @@ from runs.services import principals
 from runs.texts import one_line
 
 ASK_LENGTH = 300
-_CLOSES = {RequestState.SUPERSEDED: "supersede", RequestState.WITHDRAWN: "withdraw", RequestState.EXPIRED: "expire"}
+_CLOSES = {
+    RequestState.SUPERSEDED: "supersede",
+    RequestState.WITHDRAWN: "withdraw",
+    RequestState.EXPIRED: "expire",
+    RequestState.SENT_BACK: "send_back",
+}
 _VOIDS = {RequestState.STALE: "go_stale", RequestState.EXPIRED: "expire", RequestState.REVOKED: "revoke"}
 
 
@@ -116,7 +121,7 @@ def _facts(request: ApprovalRequest, proposal: Proposal) -> dict[str, Any]:
 
 
 def close_open(*, run: Run, to: RequestState, why: str, actor: Principal) -> ApprovalRequest | None:
-    """End the run's open request, if it has one, as superseded, withdrawn or expired.
+    """End the run's open request, if it has one, as superseded, withdrawn, sent back or expired.
 
     Inside the caller's transaction, run locked. It does not wake the run.
     """
@@ -165,8 +170,8 @@ def _leave(request: ApprovalRequest, edge_name: str) -> None:
 
 
 def _close(run: Run, request: ApprovalRequest, why: str, actor: Principal) -> None:
-    request.close_reason = why
-    hot.update(row=request, names=["state", "closed_at", "close_reason"])
+    request.close_reason, request.closed_by = why, actor
+    hot.update(row=request, names=["state", "closed_at", "close_reason", "closed_by"])
     record.append(run=run, kind=f"request.{request.state}", actor=actor, request=str(request.pk), why=why)
 
 

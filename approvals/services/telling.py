@@ -19,8 +19,9 @@ from runs.models import Event, Principal
 
 log = logging.getLogger(__name__)
 ASKED = "request.opened"
+_ENDS = ("approved", "rejected", "expired", "withdrawn", "sent_back", "stale", "revoked")
 # what the person who started the run hears; an approval that is carried out shows on the run
-OUTCOMES = frozenset(f"request.{end}" for end in ("approved", "rejected", "expired", "withdrawn", "stale", "revoked"))
+OUTCOMES = frozenset(f"request.{end}" for end in _ENDS)
 # what other systems hear: every change of a request's state
 TOLD_OUTSIDE = OUTCOMES | {ASKED, "request.superseded", "request.spent"}
 SPREAD_OVER = dt.timedelta(seconds=60)  # however many are asked, the last mail is due by then

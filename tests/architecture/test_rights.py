@@ -42,7 +42,7 @@ FROZEN = {
     "approvals_policy": "id slug",
     "approvals_allowance": "key currency",
     "approvals_approvalrequest": "id run_id proposal_id supersedes_id changes ask action_digest binding_digest page"
-    " page_digest policy_version_id rules group quorum created_at valid_until",
+    " page_digest policy_version_id rules group quorum confirm created_at valid_until",
     "approvals_freeze": "id scope by_id reason since",
     "approvals_announcement": "event_id",
     "approvals_notice": "id event_id request_id recipient_id kind created_at",
