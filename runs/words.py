@@ -55,6 +55,14 @@ STATES: dict[str, dict[str, Look]] = {
         "stale": OUT_OF_DATE,
         "revoked": replace(CANCELLED, word="No longer allowed"),
     },
+    # what is written on a request, and who looks at it
+    "talk": {
+        "commented": Look("Comment", "grey", "message-square"),
+        "question": Look("Asked for information", "amber", "message-circle-question-mark"),
+        "answered": Look("Answered", "grey", "message-square-reply"),
+        "claimed": Look("Being looked at", "grey", "eye"),
+        "released": Look("Given back", "grey", "eye-off"),
+    },
     "draft": {
         "writing": replace(HELD, word="Being written", icon="pencil"),
         "asked": replace(WAITING, word="Waiting for a second person"),

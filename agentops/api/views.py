@@ -17,6 +17,7 @@ from ninja.openapi.docs import Swagger
 from ninja.responses import Status
 from ninja.security import HttpBearer
 
+from agentops.api.asking import router as asking
 from agentops.api.operating import router as operating
 from agentops.api.parsing import MAX_BODY_BYTES, NotAcceptable, StrictParser, TooLarge, read_body, read_object
 from agentops.api.schemas import (
@@ -65,6 +66,7 @@ api = NinjaAPI(
     urls_namespace="api",
 )
 api.add_router("", operating)
+api.add_router("", asking)
 
 
 def _problem(code: str, detail: str, faults: list[dict[str, str]]) -> dict[str, Any]:

@@ -96,6 +96,10 @@ def _seen(ids: list[Any]) -> list[Entry]:
     return [Entry(at=one.at, icon="eye", who=one.principal.label, text="opened it") for one in opened]
 
 
+# what would have changed the request; a comment or a claim that was refused is in the run's record alone
+_TRIED = {"": "decide", "send_back": "send it back", "withdraw": "withdraw it", "another_amount": "propose an amount"}
+
+
 def _turned_down(ids: list[Any]) -> list[Entry]:
     refusals = Refusal.objects.filter(request__in=ids).select_related("principal").order_by("-at")[:30]
     return [
@@ -103,10 +107,11 @@ def _turned_down(ids: list[Any]) -> list[Entry]:
             at=refusal.at,
             icon="shield-alert",
             who=refusal.principal.label,
-            text="tried to decide and was refused",
+            text=f"tried to {_TRIED[refusal.detail.get('act', '')]} and was refused",
             note=refusal_words.sentence(code=refusal.code, detail=refusal.detail),
         )
         for refusal in refusals
+        if refusal.detail.get("act", "") in _TRIED
     ]
 
 

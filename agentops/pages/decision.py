@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from agentops import policy_now
-from agentops.pages import confirmation
+from agentops.pages import confirmation, ways
 from agentops.pages import decision_facts as facts
 from approvals import objections, words
 from approvals.models import ApprovalRequest
@@ -25,6 +25,8 @@ from runs.access import deactivated, needs, refused, someone_else
 # refusals that are about the person are 403, about what was typed 422; the rest says that the request has moved on
 _STATUS = {"no_right": 403, "inactive": 403, "own_request": 403, "reason_needed": 422, "comment_too_long": 422}
 _STATUS |= dict.fromkeys(confirmation.CODES, 422)
+_STATUS |= dict.fromkeys(("why_needed", "text_needed", "amount_unreadable", "amount_same", "amount_not_possible"), 422)
+_STATUS |= dict.fromkeys(("not_yours", "may_not_see", "own_question"), 403)
 _MOVED_ON = 409
 # the state in which a request still is what the sentence of an accepted vote says
 _FRESH = {"approved": RequestState.APPROVED, "rejected": RequestState.REJECTED, "voted": RequestState.OPEN}
@@ -56,6 +58,7 @@ def _page(
     notice: str = "",
     confirm: bool = False,
     code: str = "",
+    way: dict[str, Any] | None = None,
 ) -> HttpResponse:
     """The page, with what was typed kept in it."""
     user = cast(User, request.user)
@@ -68,10 +71,18 @@ def _page(
         "confirm": confirm and context["can_decide"],
         "typed": typed,
         **confirmation.context(request, ask=ask, money=context["money"]),
+        **ways.context(user=user, ask=ask),
+        **(way or _asked_way(request, ask)),
         "unsent": "" if facts.comment_kept(user=user, request=ask, comment=typed) else typed,
         "ticked": request.POST.get("acknowledged") == str(ask.pk),
     }
     return render(request, "approvals/decision.html", context, status=status)
+
+
+def _asked_way(request: HttpRequest, ask: ApprovalRequest) -> dict[str, Any]:
+    """The way that a link without scripts opens."""
+    key, asked = request.GET.get("way", ""), request.GET.get("question", "")
+    return {"way_open": key, "answering": ways.question(ask=ask, asked=asked) if key == "answer" else None}
 
 
 def _choice(request: HttpRequest) -> Literal["approve", "reject"]:
@@ -168,6 +179,41 @@ def opened(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
     return HttpResponse(status=204)
 
 
+@require_POST
+@needs("approvals.view_approvalrequest")
+def act(request: HttpRequest, request_id: uuid.UUID, key: str) -> HttpResponse:
+    """Something beside the answer: a remark, a claim, sending back. What was typed stays until it is taken."""
+    ask = _load(request_id)
+    if key not in ways.WAYS:
+        raise Http404("there is no such way")
+    if someone_else(request):
+        return _page(request, ask, status=_MOVED_ON, notice=words.sentence(code="someone_else"))
+    result = ways.perform(request, ask=ask, key=key)
+    if result.ok:
+        messages.success(request, ways.WAYS[key].done)
+        return redirect("decision", ask.pk)
+    sentence = words.sentence(code=result.code, detail=result.detail)
+    way = {
+        "way_open": key,
+        "way_problem": sentence,
+        "way_text": request.POST.get("text", "")[:COMMENT_KEPT],
+        "way_amount": request.POST.get("amount", "")[:40],
+        "answering": ways.question(ask=ask, asked=request.POST.get("question", "")) if key == "answer" else None,
+    }
+    status = _STATUS.get(result.code, _MOVED_ON)
+    return _page(request, _load(request_id), status=status, notice=sentence, code=result.code, way=way)
+
+
+@require_GET
+@needs("approvals.view_approvalrequest")
+def thread(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
+    """What an open page asks every few seconds: whether anything was written, or somebody looks at it."""
+    context = ways.thread(user=cast(User, request.user), ask=_load(request_id))
+    if request.GET.get("v") == context["thread_version"]:
+        return HttpResponse(status=204)
+    return render(request, "approvals/_thread.html", context)
+
+
 @require_GET
 @needs("approvals.view_approvalrequest")
 def status(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
@@ -176,6 +222,7 @@ def status(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
     stands = facts.standing(user=user, request=ask)
     context = facts.bar_context(request=ask, stands=stands, user=user)
     context |= confirmation.context(request, ask=ask, money=context["money"])
+    context |= ways.context(user=user, ask=ask)
     if context["successor"]:
         response = HttpResponse(status=204)
         response["HX-Redirect"] = resolve_url("decision", context["successor"])

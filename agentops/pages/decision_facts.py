@@ -11,7 +11,7 @@ from django.urls import reverse
 from agentops.pages import chain, exposure
 from agentops.pages.became import Outcome, outcome
 from agentops.permissions import GROUP_WORDS
-from approvals import objections, queries, words
+from approvals import objections, queries, talk, words
 from approvals.binding import differences
 from approvals.models import ApprovalRequest, Viewing, Vote
 from approvals.objections import Objection
@@ -45,12 +45,13 @@ class Standing:
     objection: Objection | None
     outcome: Outcome
     operation: Operation | None
+    questions: int  # that wait for an answer
 
     @property
     def version(self) -> str:
         """Changes whenever the page would say something else about the request's state."""
         code = self.objection.code if self.objection else "open"
-        return f"{code}.{self.outcome.look.word}".lower().replace(" ", "_")
+        return f"{code}.{self.outcome.look.word}.{self.questions}".lower().replace(" ", "_")
 
 
 def load(*, request_id: Any) -> ApprovalRequest | None:
@@ -65,7 +66,8 @@ def standing(*, user: User, request: ApprovalRequest) -> Standing:
         or objections.involvement(run=request.run, user=user)
         or objections.voted(request=request, user=user)
     )
-    return Standing(objection=found, outcome=outcome(request=request, operation=operation), operation=operation)
+    became, questions = outcome(request=request, operation=operation), len(talk.open_questions(request=request))
+    return Standing(objection=found, outcome=became, operation=operation, questions=questions)
 
 
 def why_not(*, request: ApprovalRequest, objection: Objection | None) -> str:

@@ -194,8 +194,8 @@ def _not_counted(data: Data) -> Said:
     )
 
 
-def _request_ended(state: str) -> Callable[[Data], Said]:
-    look = words.look(kind="request", state=state)
+def _request_ended(state: str, kind: str = "request") -> Callable[[Data], Said]:
+    look = words.look(kind=kind, state=state)
 
     def told(data: Data) -> Said:
         by = short(data["why"]) if data.get("why") else f"by {short(data['by'], 80)}" if data.get("by") else ""
@@ -302,6 +302,7 @@ _TOLD: dict[str, Callable[[Data], Said]] = {
     "request.vote": _voted,
     "request.refused": _not_counted,
     **{f"request.{state}": _request_ended(state) for state in ENDED},
+    **{f"request.{what}": _request_ended(what, "talk") for what in words.STATES["talk"]},
     "request.spent": lambda data: Said(icon="check", lead="Approval used", text="for this operation", tone="green"),
     "decision.policy": lambda data: Said(icon="settings", lead="Automatic", text="decided by policy alone"),
     "event.received": lambda data: Said(

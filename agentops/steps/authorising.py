@@ -11,7 +11,7 @@ from agentops.steps.deciding import refuse
 from agentops.steps.gathering import keep_facts, read_facts
 from agentops.steps.handed_back import sent_back, withdrawn
 from agentops.workflows.base import Refused
-from approvals import confirming, freezes, objections
+from approvals import confirming, freezes, objections, talk
 from approvals.binding import binding_digest
 from approvals.evaluation import Verdict, evaluate
 from approvals.models import Allowance, ApprovalRequest, PolicyVersion
@@ -235,7 +235,8 @@ def _still_open(step: Step, run: Run, request: ApprovalRequest) -> Next:
         return out_of_date(run, why=policy, actor=step.actor)
     if run.facts_wanted_at:  # wanted once more since they were read
         return Next.GO_ON
-    return park(run, until=request.respond_by, waits_for=people_to_decide(request))
+    question = "; a question waits for an answer" if talk.open_questions(request=request) else ""
+    return park(run, until=request.respond_by, waits_for=f"{people_to_decide(request)}{question}")
 
 
 def _policy_moved(run: Run, request: ApprovalRequest) -> str:

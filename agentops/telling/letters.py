@@ -52,6 +52,7 @@ class Item:
     ask: str
     lines: tuple[str, ...]
     said: str
+    said_label: str
     rows: tuple[dict[str, str], ...]
     url: str
     link: str
@@ -76,10 +77,12 @@ def compose(*, notices: Sequence[Notice]) -> Letter:
         subject, heading = f"{items[0].title}: {about(first.request)}", items[0].title
     else:
         asked = sum(notice.kind == Notice.Kind.ASKED for notice in notices)
-        told = len(notices) - asked
+        written = sum(notice.kind == Notice.Kind.TALK for notice in notices)
+        told = len(notices) - asked - written
         parts = [f"{asked} waiting for you"] * bool(asked) + [f"{told} decided or closed"] * bool(told)
+        parts += [f"{written} written"] * bool(written)
         subject = heading = f"Approvals: {', '.join(parts)}"
-    why = "You get this mail because you can answer such requests, or started what they are about."
+    why = "You get this mail because you can answer such requests, started what they are about, or were asked."
     preferences = settings.PUBLIC_URL + reverse("mail_preferences")
     context = {"heading": heading, "items": items, "why": why, "preferences": preferences, "single": len(items) == 1}
     return Letter(
@@ -118,14 +121,14 @@ def _first_version(request: ApprovalRequest) -> ApprovalRequest:
 def _item(notice: Notice) -> Item:
     request = notice.request
     money = amount_of(request)
-    asked = notice.kind == Notice.Kind.ASKED
-    title, lines, said = _asked(notice) if asked else _outcome(notice)
+    title, lines, said = _TELL[Notice.Kind(notice.kind)](notice)
     return Item(
         title=title,
         amount="" if money is None else str(money),
         ask=wording.shown(key="ask", value=request.ask),
         lines=lines,
         said=wording.shown(key="comment", value=said) if said else "",
+        said_label="Written" if notice.kind == Notice.Kind.TALK else "Reason given",
         rows=tuple(
             {
                 "label": wording.shown(key="label", value=str(row.get("label", "")))[:200],
@@ -134,7 +137,7 @@ def _item(notice: Notice) -> Item:
             for row in request.page
         ),
         url=page_url(request),
-        link="Open the decision page" if asked else "See what became of it",
+        link="See what became of it" if notice.kind == Notice.Kind.OUTCOME else "Open the decision page",
     )
 
 
@@ -164,6 +167,23 @@ def _outcome(notice: Notice) -> tuple[str, tuple[str, ...], str]:
     return title, tuple(lines), said
 
 
+_WRITTEN = {
+    "request.commented": ("New comment", "commented on this"),
+    "request.question": ("A question for you", "asked for information. The time to answer the request runs on"),
+    "request.answered": ("Answered", "answered a question on this"),
+}
+
+
+def _talk(notice: Notice) -> tuple[str, tuple[str, ...], str]:
+    title, did = _WRITTEN[notice.event.kind]
+    who = quoted(text=notice.event.actor.label, limit=120)
+    line = f"{who} {did}, on {words.when(iso=notice.event.at.isoformat())}."
+    return title, (line, "Answer on the page, not by mail."), str(notice.event.data.get("comment") or "")
+
+
+_TELL = {Notice.Kind.ASKED: _asked, Notice.Kind.OUTCOME: _outcome, Notice.Kind.TALK: _talk}
+
+
 def _text(heading: str, items: Sequence[Item], why: str, preferences: str) -> str:
     parts: list[str] = [heading] if len(items) > 1 else []
     for item in items:
@@ -172,7 +192,7 @@ def _text(heading: str, items: Sequence[Item], why: str, preferences: str) -> st
         parts.append("\n".join(item.lines))
         parts.append(f"{item.link}:\n{item.url}")
         if item.said:
-            parts.append(wording.block(label="Reason given", value=item.said))
+            parts.append(wording.block(label=item.said_label, value=item.said))
         parts.append(_MARKED)
         parts += [wording.block(label=row["label"], value=row["value"]) for row in item.rows]
         parts.append("-" * 40)

@@ -8,12 +8,14 @@ from approvals.models.freeze import Freeze
 from approvals.models.notice import Announcement, Notice, Preference
 from approvals.models.policy import Policy, PolicyTool, PolicyVersion
 from approvals.models.request import ApprovalRequest, Refusal, Viewing
+from approvals.models.talk import Claim, Remark
 from approvals.models.vote import Vote
 
 __all__ = [
     "Allowance",
     "Announcement",
     "ApprovalRequest",
+    "Claim",
     "Decision",
     "Delivery",
     "DraftRevision",
@@ -26,6 +28,7 @@ __all__ = [
     "PolicyVersion",
     "Preference",
     "Refusal",
+    "Remark",
     "Viewing",
     "Vote",
 ]

@@ -31,6 +31,7 @@ class Notice(models.Model):
     class Kind(models.TextChoices):
         ASKED = "asked", "You are asked"
         OUTCOME = "outcome", "What became of it"
+        TALK = "talk", "Somebody wrote"
 
     class Result(models.TextChoices):
         SENT = "sent", "Sent"

@@ -89,6 +89,7 @@ class ApprovalRequest(models.Model):
         indexes = [
             models.Index(name="request_open_due", fields=["respond_by"], condition=Q(state="open")),
             models.Index(name="request_newest", fields=["-created_at"]),
+            models.Index(name="request_open_same", fields=["action_digest"], condition=Q(state="open")),
         ]
 
     def __str__(self) -> str:

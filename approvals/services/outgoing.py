@@ -56,9 +56,11 @@ def take_notices() -> list[Notice]:
 
 def no_longer(*, notice: Notice) -> str:
     """Why the person need not be asked any more, as a stable code; empty while they can answer."""
+    request, user = notice.request, notice.recipient
+    if notice.kind == Notice.Kind.TALK:
+        return "" if user.is_active and user.has_perm("approvals.view_approvalrequest") else "no_right"
     if notice.kind != Notice.Kind.ASKED:
         return ""
-    request, user = notice.request, notice.recipient
     found = (
         objections.closed(request=request, run=request.run, user=user, now=clock.now())
         or objections.entitlement(request=request, user=user)

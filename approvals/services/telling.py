@@ -11,8 +11,8 @@ from typing import Any
 
 from django.db import DatabaseError, InterfaceError, transaction
 
-from approvals import announced, objections, rights
-from approvals.models import Announcement, ApprovalRequest, Delivery, Endpoint, Notice, Preference
+from approvals import announced, objections, rights, talk
+from approvals.models import Announcement, ApprovalRequest, Delivery, Endpoint, Notice, Preference, Remark
 from approvals.services.preferences import digest_at, of
 from runs import clock
 from runs.models import Event, Principal
@@ -22,8 +22,9 @@ ASKED = "request.opened"
 _ENDS = ("approved", "rejected", "expired", "withdrawn", "sent_back", "stale", "revoked")
 # what the person who started the run hears; an approval that is carried out shows on the run
 OUTCOMES = frozenset(f"request.{end}" for end in _ENDS)
-# what other systems hear: every change of a request's state
-TOLD_OUTSIDE = OUTCOMES | {ASKED, "request.superseded", "request.spent"}
+TALK = frozenset({"request.commented", "request.question", "request.answered"})
+# what other systems hear: every change of a request's state, and what is written on it
+TOLD_OUTSIDE = OUTCOMES | TALK | {ASKED, "request.superseded", "request.spent"}
 SPREAD_OVER = dt.timedelta(seconds=60)  # however many are asked, the last mail is due by then
 BETWEEN = dt.timedelta(seconds=1)
 
@@ -87,6 +88,10 @@ def _notices(event: Event, request: ApprovalRequest, now: dt.datetime) -> list[N
             _notice(event, request, of(user=user), Notice.Kind.ASKED, now=now, due_at=now + number * step)
             for number, user in enumerate(asked)
         ]
+    if event.kind in TALK:
+        remark = Remark.objects.select_related("request__run__initiator").filter(pk=event.data.get("remark")).first()
+        people = [] if remark is None else talk.to_tell(remark=remark)
+        return [_notice(event, request, of(user=user), Notice.Kind.TALK, now=now, due_at=now) for user in people]
     if event.kind in OUTCOMES:
         initiator = request.run.initiator
         # whoever did it themselves knows
@@ -113,7 +118,7 @@ def _notice(
     elif wish.mail == Preference.Mail.DIGEST:
         together = digest_at(wish=wish, now=now)
         # what cannot wait for the next digest goes out at once
-        if kind == Notice.Kind.OUTCOME or together < request.respond_by:
+        if kind == Notice.Kind.OUTCOME or request.closed_at is not None or together < request.respond_by:
             fields = {"digest": True, "due_at": together}
     return Notice(event=event, request=request, recipient=wish.user, kind=kind, created_at=now, **fields)
 

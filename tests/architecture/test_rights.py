@@ -17,6 +17,7 @@ APPEND_ONLY = {
     "approvals_vote",
     "approvals_refusal",
     "approvals_viewing",
+    "approvals_remark",
     "approvals_policytool",
     "approvals_draftrevision",
     "reconciliation_observation",
@@ -43,6 +44,7 @@ FROZEN = {
     "approvals_allowance": "key currency",
     "approvals_approvalrequest": "id run_id proposal_id supersedes_id changes ask action_digest binding_digest page"
     " page_digest policy_version_id rules group quorum confirm created_at valid_until",
+    "approvals_claim": "request_id",
     "approvals_freeze": "id scope by_id reason since",
     "approvals_announcement": "event_id",
     "approvals_notice": "id event_id request_id recipient_id kind created_at",
