@@ -34,7 +34,7 @@ document.addEventListener("submit", (event) => {
     event.preventDefault();
     const again = document.getElementById("confirm"), yes = again.querySelector("[value=approve_confirmed]");
     if (!again.open) again.showModal();
-    else if (yes) event.target.requestSubmit(yes); // Enter in the dialog's own field
+    else if (yes) setTimeout(() => yes.click()); // Enter in the dialog's own field; not within another submit
   } else if (choice === "reject" && !comment().value.trim()) {
     event.preventDefault();
     comment().setAttribute("aria-invalid", "true");

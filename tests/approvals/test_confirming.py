@@ -6,6 +6,8 @@ from typing import Any
 import psycopg
 import pytest
 from django.db import Error, transaction
+from hypothesis import given
+from hypothesis import strategies as st
 
 from approvals import confirming
 from approvals.advice import advise
@@ -16,7 +18,7 @@ from approvals.policy_text import asks
 from approvals.rules import PolicyDocument, validate
 from approvals.words import sentence
 from runs import clock
-from runs.money import Money
+from runs.money import MAX_MINOR, Money
 from runs.services import principals
 from tests import published
 from tests.approvals import world
@@ -48,6 +50,16 @@ def test_only_the_very_amount_is_the_amount(typed: str, same: bool) -> None:
     assert confirming.agrees(typed=typed, money=Money(120_000, "USD")) is same
 
 
+@given(
+    minor=st.integers(1, MAX_MINOR), other=st.integers(1, MAX_MINOR), currency=st.sampled_from(["USD", "JPY", "KWD"])
+)
+def test_an_amount_is_taken_as_it_is_shown_and_no_other(minor: int, other: int, currency: str) -> None:
+    money, another = Money(minor, currency), Money(other, currency)
+    for shown in (money.plain(), money.display(), str(money)):
+        assert confirming.agrees(typed=shown, money=money)
+        assert confirming.agrees(typed=shown, money=another) is (money == another)
+
+
 def test_the_strictest_of_several_rules_counts_and_an_amount_that_is_not_there_cannot_be_typed() -> None:
     two = document("retype")
     two["rules"].append(
@@ -58,8 +70,8 @@ def test_the_strictest_of_several_rules_counts_and_an_amount_that_is_not_there_c
     assert evaluate(document=document("retype"), variables={}).code == "variable_missing"
     known = evaluate(document=document("retype"), variables={"amount_minor": 5, "currency": "USD"})
     assert known.groups is not None and known.groups.confirm == "retype"
-    for given, enough in (("click", False), ("retype", True), ("reauthenticate", True), ("", False)):
-        again = satisfied(decision_kind="people", group="manager", quorum=1, votes_for=1, confirm=given, verdict=known)
+    for level, enough in (("click", False), ("retype", True), ("reauthenticate", True), ("", False)):
+        again = satisfied(decision_kind="people", group="manager", quorum=1, votes_for=1, confirm=level, verdict=known)
         assert again is enough
 
 
@@ -75,7 +87,7 @@ def test_the_document_keeps_it_names_a_wrong_one_and_says_it_in_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("level", "given", "code"),
+    ("level", "sent", "code"),
     [
         ("click", None, "approved"),
         ("retype", None, "confirm_on_page"),
@@ -91,12 +103,12 @@ def test_the_document_keeps_it_names_a_wrong_one_and_says_it_in_words() -> None:
     ],
 )
 @pytest.mark.usefixtures("db")
-def test_a_yes_counts_with_what_it_takes_and_not_without(level: str, given: dict[str, Any] | None, code: str) -> None:
+def test_a_yes_counts_with_what_it_takes_and_not_without(level: str, sent: dict[str, Any] | None, code: str) -> None:
     anna, one = world.user("anna"), asked(level)
     beyond = None
-    if given is not None:
-        proved = clock.now() - dt.timedelta(seconds=given["ago"]) if "ago" in given else None
-        beyond = Given(typed=given.get("typed", ""), proved=proved)
+    if sent is not None:
+        proved = clock.now() - dt.timedelta(seconds=sent["ago"]) if "ago" in sent else None
+        beyond = Given(typed=sent.get("typed", ""), proved=proved)
     result = world.cast(one, anna, given=beyond)
     assert result.code == code
     assert Decision.objects.exists() is (code == "approved") is Vote.objects.filter(confirmed=level).exists()
@@ -126,5 +138,4 @@ def test_a_stricter_policy_asks_those_anew_who_were_asked_for_a_click() -> None:
     def now(request: Any, version: Any) -> Any:
         return evaluate(document=version.rules, variables={"amount_minor": 120_000, "currency": "USD"})
 
-    given = Given(typed="1200")
-    assert world.cast(one, anna, reevaluate=now, given=given).code == "policy_changed"
+    assert world.cast(one, anna, reevaluate=now, given=Given(typed="1200")).code == "policy_changed"

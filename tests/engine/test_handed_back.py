@@ -125,6 +125,15 @@ def test_another_amount_is_a_new_proposal_for_somebody_else_to_decide(world: Wor
     assert record.verify(stream=f"run:{run.pk}") is None
 
 
+def test_an_amount_that_needs_no_approval_is_the_policys_decision_and_nobodys_vote(world: World) -> None:
+    run = asked(world)
+    assert act(world, run, amounts.propose, amount="900").ok
+    run = world.work(run)
+    assert run.state == "completed" and states(run) == ["superseded"]
+    assert Decision.objects.get(proposal__step="credit").kind == Decision.Kind.POLICY
+    assert [one["amount_minor"] for one in world.credits()] == [90_000] and not Vote.objects.exists()
+
+
 def test_an_amount_that_policy_facts_or_form_do_not_take_changes_nothing(world: World) -> None:
     run = asked(world)
     for amount, code in (
