@@ -221,12 +221,12 @@ def status(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
     ask, user = _load(request_id), cast(User, request.user)
     stands = facts.standing(user=user, request=ask)
     context = facts.bar_context(request=ask, stands=stands, user=user)
-    context |= confirmation.context(request, ask=ask, money=context["money"])
-    context |= ways.context(user=user, ask=ask)
     if context["successor"]:
         response = HttpResponse(status=204)
         response["HX-Redirect"] = resolve_url("decision", context["successor"])
         return response
     if request.GET.get("v") == stands.version:
         return HttpResponse(status=204)
+    context |= confirmation.context(request, ask=ask, money=context["money"])
+    context |= ways.context(user=user, ask=ask)
     return render(request, "approvals/status.html", context)

@@ -8,16 +8,17 @@ import psycopg
 import pytest
 from django.db import Error, transaction
 
-from agentops import amounts
-from agentops.steps import deciding
+from agentops import amounts, engine
+from agentops.steps import authorising, deciding
 from approvals.models import ApprovalRequest, Decision, Vote
 from approvals.services import closing
 from approvals.services.acting import Acted
 from approvals.words import sentence
 from reconciliation.models import Operation
-from runs import record
+from runs import record, transitions
 from runs.models import Proposal, Run
 from runs.services import principals
+from tests.approvals.world import at_once
 from tests.engine.conftest import World
 
 
@@ -150,6 +151,41 @@ def test_an_amount_that_policy_facts_or_form_do_not_take_changes_nothing(world: 
     run.refresh_from_db()
     assert (run.state, states(run), Proposal.objects.filter(run=run).count()) == ("awaiting_approval", ["open"], 1)
     assert not Vote.objects.exists()
+
+
+def test_a_worker_that_was_reading_for_the_old_request_concludes_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, real, proposed = asked(world), authorising.read_facts, []
+
+    def meanwhile(step: Any, **how: Any) -> Any:
+        facts = real(step, **how)
+        if not proposed:
+            proposed.append(act(world, run, amounts.propose, amount="1100"))
+        return facts
+
+    monkeypatch.setattr(authorising, "read_facts", meanwhile)
+    with transaction.atomic():
+        transitions.want_facts(run=Run.objects.select_for_update(of=("self",)).get(pk=run.pk))
+    engine.advance(run_id=run.pk)
+    assert [one.ok for one in proposed] == [True]
+    run.refresh_from_db()
+    assert (run.state, states(run), run.times_out_of_date) == ("authorising", ["superseded"], 0)
+    run = world.work(run)
+    assert (run.state, states(run)) == ("awaiting_approval", ["superseded", "open"])
+    assert world.request(run).proposal.amount_minor == 110_000
+
+
+def test_a_vote_and_another_amount_at_once_end_it_once(world: World) -> None:
+    for number in range(4):
+        run = world.work(world.start(key=f"race-{number}"))
+        vote, new = at_once(
+            lambda run=run: world.vote(run, "jonas"), lambda run=run: act(world, run, amounts.propose, amount="1100")
+        )
+        assert (vote.accepted, new.ok) in ((True, False), (False, True)), (vote, new)
+        assert {vote.code, new.code} in ({"approved", "decided"}, {"superseded", "ok"})
+        assert states(run) == [{True: "approved", False: "superseded"}[vote.accepted]]
+        assert Proposal.objects.filter(run=run).count() == 1 + new.ok
 
 
 @pytest.mark.parametrize("point", ["run.advanced.before", "run.advanced.after"])
