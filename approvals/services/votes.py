@@ -102,8 +102,7 @@ def cast(
     `page_digest` is what the page they saw carried; `acknowledged` that they confirmed having seen the changes;
     `authenticated_by` how and when their session was authenticated; `reevaluate` asks another version of the policy
     than the one that asked, and without it a vote under a changed policy is refused; `given` is what came with a yes
-    beyond the click, and a path that can take nothing leaves it out. Raises
-    ApprovalRequest.DoesNotExist, and ValueError for a choice or channel that does not exist.
+    beyond the click. Raises ApprovalRequest.DoesNotExist, and ValueError for an unknown choice or channel.
     """
     if choice not in Vote.Choice.values:
         raise ValueError("choice: write approve or reject")
@@ -136,8 +135,7 @@ def cast(
             given=given,
             earlier=earlier,
         )
-        again = _repeat(ballot)
-        if again is not None:
+        if (again := _repeat(ballot)) is not None:
             return again
         objection = next((found for check in _CHECKS if (found := check(ballot)) is not None), None)
         with record.together(run=ballot.run):
