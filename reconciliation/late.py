@@ -14,7 +14,7 @@ from reconciliation.case_opening import open_case
 from reconciliation.classification import calls_over
 from reconciliation.comparison import in_words
 from reconciliation.models import Case, Observation, Operation
-from reconciliation.models.operation import HOLDS_KEY, SETTLED, OperationState
+from reconciliation.models.operation import KEY_TAKEN, SETTLED, OperationState
 from runs import clock, hot, retry
 from runs.models import Principal, Run
 from runs.tools.base import Contract, Record
@@ -94,7 +94,7 @@ def with_disputes(operations: QuerySet[Operation]) -> QuerySet[Operation]:
     return operations.annotate(disputed=Exists(Case.objects.filter(_IN_DISPUTE, operation=OuterRef("pk"))))
 
 
-_HOLDER = hot.Query(lambda key: Operation.objects.filter(business_key=key, state__in=HOLDS_KEY)[:1])
+_HOLDER = hot.Query(lambda key: Operation.objects.filter(KEY_TAKEN, business_key=key)[:1])
 
 
 def holder(*, business_key: str) -> Operation | None:
@@ -121,7 +121,18 @@ def judge(*, run: Run, operation: Operation, found: Record, what: str, actor: Pr
     what contradicts it, once."""
     why = _contradiction(operation, found, what)
     if why and not Case.objects.filter(operation=operation, verdict=Case.Verdict.NOTED, why__contains=why).exists():
-        open_case(run=run, operation=operation, kind=Case.Kind.DIFFERENT, why=why, actor=actor)
+        kind = Case.Kind.DIFFERENT
+        if successor := _successor(operation):
+            kind, why = Case.Kind.DUPLICATE, f"{why}, and “{successor.run.title}” has done it anew since"
+        open_case(run=run, operation=operation, kind=kind, why=why, actor=actor)
+
+
+def _successor(operation: Operation) -> Operation | None:
+    """Who has the business key of an operation that has given it up."""
+    if operation.state not in (OperationState.FAILED, OperationState.ABANDONED):
+        return None
+    taken = Operation.objects.filter(KEY_TAKEN, business_key=operation.business_key).exclude(pk=operation.pk)
+    return taken.select_related("run").first()
 
 
 def _contradiction(operation: Operation, found: Record, what: str) -> str:

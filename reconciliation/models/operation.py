@@ -27,7 +27,8 @@ SETTLED = (S.SUCCEEDED, S.FAILED, S.ABANDONED, S.COMPENSATED)
 UNCONFIRMED = (S.UNKNOWN, S.ACCEPTED)  # the other side is asked, or an admin settles it
 IN_FLIGHT = (S.SENDING, *UNCONFIRMED)  # something was sent that may have happened, or may still
 UNDER_WAY = (S.AUTHORISED, *IN_FLIGHT)  # one of these a run
-HOLDS_KEY = (*UNDER_WAY, S.SUCCEEDED, S.COMPENSATED)  # nothing else is done for the same business key
+HOLDS_KEY = (*UNDER_WAY, S.SUCCEEDED, S.COMPENSATED)
+KEY_TAKEN = Q(state__in=HOLDS_KEY) | Q(key_held=True)  # nothing else is done for the same business key
 
 SETTLED_ABSENT = "settled_absent"  # the failure code of what a person settled as not having happened
 
@@ -44,6 +45,9 @@ class Operation(models.Model):
     system = models.CharField(max_length=40)
     identity = models.CharField(max_length=200, unique=True)
     business_key = models.CharField(max_length=300)
+    key_held = models.BooleanField(
+        default=False, db_default=False, help_text="failed, in dispute: its business key stays taken"
+    )
     effect = models.JSONField()
     amount_minor = models.BigIntegerField(null=True, blank=True)
     currency = models.CharField(max_length=3, blank=True)
@@ -83,7 +87,7 @@ class Operation(models.Model):
             models.UniqueConstraint(
                 name="operation_business_key_once",
                 fields=["business_key"],
-                condition=Q(state__in=HOLDS_KEY),
+                condition=KEY_TAKEN,
             ),
             # actions of one run are sequential: the next begins when the last is settled
             models.UniqueConstraint(
