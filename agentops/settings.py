@@ -258,6 +258,8 @@ BILLING_WEBHOOK_SECRET = env("BILLING_WEBHOOK_SECRET")
 HELPDESK_URL = env("HELPDESK_URL")
 HELPDESK_TOKEN = env("HELPDESK_TOKEN")
 SANDBOX_URL = env("SANDBOX_URL")
+# where `check_connectors --carry-out` may really act: tool=dotted.path.of.a.function, separated by commas
+CONNECTOR_GROUNDS = dict(part.strip().split("=", 1) for part in env("CONNECTOR_GROUNDS").split(",") if "=" in part)
 AGENT_MODEL = env("AGENT_MODEL", "rules")
 
 # ---- limits in seconds; a lease outlives the longest call by a wide margin

@@ -13,7 +13,9 @@ from reconciliation.attempts import sent_attempts
 from reconciliation.case_opening import open_case
 from reconciliation.classification import calls_over
 from reconciliation.comparison import in_words
+from reconciliation.corrections import successor
 from reconciliation.models import Case, Observation, Operation
+from reconciliation.models.case import NOTED_SINCE
 from reconciliation.models.operation import KEY_TAKEN, SETTLED, OperationState
 from runs import clock, hot, retry
 from runs.models import Principal, Run
@@ -85,7 +87,7 @@ def is_unasked(operation: Operation) -> bool:
 # an open case about a settled operation; once a person has noted it, only where something was done: the run's next
 # actions would tell of it as our record has it
 _IN_DISPUTE = Q(operation__state__in=SETTLED) & (
-    ~Q(state="resolved") | Q(verdict=Case.Verdict.NOTED, operation__state=OperationState.SUCCEEDED)
+    ~Q(state="resolved") | Q(NOTED_SINCE, operation__state=OperationState.SUCCEEDED)
 )
 
 
@@ -122,17 +124,9 @@ def judge(*, run: Run, operation: Operation, found: Record, what: str, actor: Pr
     why = _contradiction(operation, found, what)
     if why and not Case.objects.filter(operation=operation, verdict=Case.Verdict.NOTED, why__contains=why).exists():
         kind = Case.Kind.DIFFERENT
-        if successor := _successor(operation):
-            kind, why = Case.Kind.DUPLICATE, f"{why}, and “{successor.run.title}” has done it anew since"
+        if other := successor(operation):
+            kind, why = Case.Kind.DUPLICATE, f"{why}, and “{other.run.title}” has done it anew since"
         open_case(run=run, operation=operation, kind=kind, why=why, actor=actor)
-
-
-def _successor(operation: Operation) -> Operation | None:
-    """Who has the business key of an operation that has given it up."""
-    if operation.state not in (OperationState.FAILED, OperationState.ABANDONED):
-        return None
-    taken = Operation.objects.filter(KEY_TAKEN, business_key=operation.business_key).exclude(pk=operation.pk)
-    return taken.select_related("run").first()
 
 
 def _contradiction(operation: Operation, found: Record, what: str) -> str:

@@ -92,6 +92,13 @@ def move(*, run: Run, operation: Operation, to: OperationState, actor: Principal
     )
 
 
+def lock_reserved(*, operation: Operation) -> list[Reservation]:
+    """Every total that the operation has ever counted towards, locked, and what it holds of each."""
+    found = list(Reservation.objects.filter(operation=operation).order_by("pk"))
+    lock_allowances(keys=[one.allowance_id for one in found])
+    return found
+
+
 def lock_allowances(*, keys: Iterable[str], missing: Mapping[str, Allowance] | None = None) -> dict[str, Allowance]:
     """Lock totals until the transaction ends, making those of `missing` that are not there yet.
 
@@ -107,19 +114,34 @@ def lock_allowances(*, keys: Iterable[str], missing: Mapping[str, Allowance] | N
 
 
 def close_reservations(*, operation: Operation, settled: bool) -> None:
-    """Turn what the operation reserved into spent, or give it back; the allowances are locked by now.
-
-    What was recorded at another amount is spent at that amount, what was recorded twice is spent twice until one is
-    reversed, and it goes over the limit visibly if it must: the truth is booked even where it should not have happened.
-    """
-    actual = operation.as_settled("actual_minor")
+    """Turn what the operation reserved into spent, or give it back; the allowances are locked by now."""
     for one in Reservation.objects.filter(operation=operation, state="reserved").select_related("allowance"):
-        total = one.allowance
-        total.reserved_minor -= one.amount_minor
+        one.allowance.reserved_minor -= one.amount_minor
         if settled:
-            total.settled_minor += (int(actual) if actual else one.amount_minor) + (operation.other_minor or 0)
-            total.overrun_minor = max(
-                total.overrun_minor, total.reserved_minor + total.settled_minor - total.limit_minor
-            )
-        total.save(update_fields=["reserved_minor", "settled_minor", "overrun_minor"])
+            _spend(total=one.allowance, minor=booked(operation=operation, reservation=one))
+        one.allowance.save(update_fields=["reserved_minor", "settled_minor", "overrun_minor"])
         Reservation.objects.filter(pk=one.pk).update(state="settled" if settled else "released")
+
+
+def booked(*, operation: Operation, reservation: Reservation) -> int:
+    """What a settled operation counts towards one of its totals, in minor units: nothing unless it happened; what was
+    recorded at another amount counts at that amount, and what was recorded twice counts twice until one is reversed."""
+    if operation.state != S.SUCCEEDED:
+        return 0
+    actual = operation.as_settled("actual_minor")
+    return (int(actual) if actual else reservation.amount_minor) + (operation.other_minor or 0)
+
+
+def book(*, operation: Operation, reservation: Reservation, before: int) -> None:
+    """After a correction: the total counts what is true now instead of `before`. It is locked by now."""
+    total = Allowance.objects.get(pk=reservation.allowance_id)
+    _spend(total=total, minor=booked(operation=operation, reservation=reservation) - before)
+    total.save(update_fields=["settled_minor", "overrun_minor"])
+    state = "settled" if operation.state == S.SUCCEEDED else "released"
+    Reservation.objects.filter(pk=reservation.pk).update(state=state)
+
+
+def _spend(*, total: Allowance, minor: int) -> None:
+    """It goes over the limit visibly if it must: the truth is booked even where it should not have happened."""
+    total.settled_minor += minor
+    total.overrun_minor = max(total.overrun_minor, total.reserved_minor + total.settled_minor - total.limit_minor)

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
-from reconciliation.models import Attempt, Case, Observation, Operation, ProposedVerdict
-from reconciliation.models.case import CaseState
+from reconciliation.models import Attempt, Case, Correction, Observation, Operation, ProposedVerdict
+from reconciliation.models.case import NOTED_SINCE, CaseState
 from reconciliation.models.operation import SETTLED, UNCONFIRMED
 from runs.money import Money
 
@@ -68,7 +68,7 @@ def proposal(*, case: Case) -> ProposedVerdict | None:
 def disputes() -> QuerySet[Case]:
     """Cases about operations that are settled, and not as the other side shows them: open, or noted and put right
     outside. Until a correction is booked our record alone does not tell the truth about these."""
-    standing = ~Q(state=CaseState.RESOLVED) | Q(verdict=Case.Verdict.NOTED)
+    standing = ~Q(state=CaseState.RESOLVED) | NOTED_SINCE
     return Case.objects.filter(standing, operation__state__in=SETTLED).select_related(
         "operation", "resolved_by", "confirmed_by"
     )
@@ -78,8 +78,18 @@ def dispute_about(*, operation: Operation) -> Case | None:
     """The same of one operation, from its cases as they were prefetched."""
     if not operation.is_settled:
         return None
-    standing = (one for one in operation.cases.all() if one.state != CaseState.RESOLVED or one.verdict == "noted")
-    return next(standing, None)
+    at = operation.corrected_at
+    for one in operation.cases.all():
+        noted = one.verdict == "noted" and (at is None or one.resolved_at is None or one.resolved_at > at)
+        if one.state != CaseState.RESOLVED or noted:
+            return one
+    return None
+
+
+def corrections() -> QuerySet[Correction]:
+    """What was put right in our own record, the first first."""
+    found = Correction.objects.select_related("operation", "case", "corrected_by", "confirmed_by")
+    return found.order_by("at", "number")
 
 
 def settled_counts(*, since: Any) -> dict[str, int]:

@@ -13,6 +13,7 @@ urlpatterns = [
     path("cases/<int:number>/confirm", views.case_confirm, name="case_confirm"),
     path("cases/<int:number>/processes/<uuid:process_id>/gone", views.case_gone, name="case_gone"),
     path("operations/<uuid:operation_id>/probe", views.probe_now, name="operation_probe"),
+    path("operations/<uuid:operation_id>/doubt", views.operation_doubt, name="operation_doubt"),
     path("statements/", statement_views.statement_list, name="statements"),
     path("statements/start", statement_views.statement_start, name="statement_start"),
     path("statements/upload", statement_views.statement_upload, name="statement_upload"),

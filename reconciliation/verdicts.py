@@ -10,7 +10,9 @@ from typing import Any
 from reconciliation.attempts import Shown, sent_attempts, shown
 from reconciliation.classification import absence_is_conclusive, conclusive_from
 from reconciliation.comparison import in_words
+from reconciliation.corrections import correctable, successor
 from reconciliation.models import Case, Observation, Operation
+from reconciliation.models.operation import OperationState
 from runs import clock
 from runs.canonical import digest
 from runs.models import Principal
@@ -18,6 +20,7 @@ from runs.money import MAX_MINOR, Money
 from runs.tools.base import Contract
 
 V = Case.Verdict
+FAILED = OperationState.FAILED
 VERDICTS = (V.HAPPENED, V.DIFFERENTLY, V.DID_NOT, V.TWICE, V.NOTED)
 NEED_REFERENCE = (V.HAPPENED, V.DIFFERENTLY, V.TWICE)
 
@@ -52,11 +55,34 @@ def ruled_out(*, operation: Operation, case: Case, given: Given, contract: Contr
         return refused
     if given.verdict == V.NOTED:
         return None if operation.is_settled else Refusal(code="not_settled", detail=state_of(operation))
-    if not operation.is_unconfirmed:
+    if operation.is_settled:
+        if refused := _no_correction(operation, given):
+            return refused
+    elif not operation.is_unconfirmed:
         return Refusal(code="not_unknown", detail=state_of(operation))
     if given.verdict == V.DID_NOT:
         return _may_have_happened(operation, case, contract)
     return _shown_otherwise(operation, case, given, contract)
+
+
+def _no_correction(operation: Operation, given: Given) -> Refusal | None:
+    """Why our record of a settled operation cannot be corrected to this; the same evidence is asked for as ever."""
+    if not correctable(operation):
+        return Refusal(code="not_unknown", detail=state_of(operation))
+    if given.verdict == V.DID_NOT:
+        return Refusal(code="as_recorded", detail=state_of(operation)) if operation.state == FAILED else None
+    if operation.state == FAILED:
+        if other := successor(operation):
+            return Refusal(code="done_anew", detail={**state_of(operation), "by": other.run.title})
+        return None
+    records = named_records(operation=operation, given=given)
+    now = [one.reference for one in records], given.verdict == V.DIFFERENTLY, given.actual_minor
+    then = (
+        [one for one in (operation.external_reference, operation.other_reference) if one],
+        operation.is_different and not operation.other_reference,
+        operation.real_minor if operation.is_different and not operation.other_reference else None,
+    )
+    return Refusal(code="as_recorded", detail=state_of(operation)) if now == then else None
 
 
 def takes_two(*, operation: Operation, given: Given, alone_up_to: Mapping[str, int]) -> bool:

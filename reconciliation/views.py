@@ -14,6 +14,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from reconciliation import comparison, queries, words
 from reconciliation.attempts import standing_references
+from reconciliation.corrections import correctable
 from reconciliation.forms import GoneForm, VerdictForm
 from reconciliation.models import Attempt, Case, Observation, Operation, WorkerProcess
 from reconciliation.models.case import CaseState
@@ -123,11 +124,7 @@ def _page(
         "asked": queries.newest_lookup(observations),
         "sent": comparison.sent_only(effect=operation.effect, identity=operation.identity),
         "form": form,
-        "choices": [
-            (one, closed.get(one.key, ""), fields[one.key])
-            for one in words.CHOICES
-            if (one.key in words.AFTERWARDS) == operation.is_settled
-        ],
+        "choices": [(one, closed.get(one.key, ""), fields[one.key]) for one in _choices(operation)],
         "senders": [(one, _gone_form(gone, str(one.pk))) for one in senders],
         "stands": _stands(operation, theirs) if operation.is_settled else "",
         "problem": problem,
@@ -138,6 +135,8 @@ def _page(
         "lapses": case.claimed_at + CLAIM_LAPSES if case.claimed_at else None,
         "may_settle": request.user.has_perm("reconciliation.settle_case"),
         "other": operation.other_reference,
+        "correction": queries.corrections().filter(case=case).first(),
+        "correctable": correctable(operation),
         "unsure": operation.is_unconfirmed,
         "to_judge": operation.is_unconfirmed or operation.is_settled,
         "desk": queries.desk(),
@@ -150,7 +149,8 @@ def _proposed(case: Case, principal: Principal | None) -> dict[str, Any]:
     proposed = queries.proposal(case=case)
     if proposed is None:
         return {}
-    operation, choice = case.operation, next(one for one in words.CHOICES if one.key == proposed.verdict)
+    operation = case.operation
+    choice = next(one for one in (*_choices(operation), *words.CHOICES) if one.key == proposed.verdict)
     recorded = Money(proposed.actual_minor, operation.currency) if proposed.actual_minor and operation.currency else ""
     return {
         "it": proposed,
@@ -172,10 +172,14 @@ def _takes_two(operation: Operation) -> str:
 def _no_choice(form: VerdictForm, closed: dict[str, str], operation: Operation) -> str:
     """Why the verdict in the form cannot be given at all; its own fields, with what is wrong in them, are not shown."""
     chosen = form["verdict"].value() if form.is_bound else ""
-    if chosen in words.KEYS and (chosen in words.AFTERWARDS) != operation.is_settled:
+    if chosen in words.KEYS and chosen not in [one.key for one in _choices(operation)]:
         code = "not_unknown" if operation.is_settled else "not_settled"
         return words.refusal(code=code, detail={"state": operation.get_state_display().lower()})
     return closed.get(str(chosen), "")
+
+
+def _choices(operation: Operation) -> tuple[words.Choice, ...]:
+    return words.choices(settled=operation.is_settled, correctable=correctable(operation))
 
 
 def _gone_form(typed: GoneForm | None, process: str) -> GoneForm:
@@ -340,3 +344,24 @@ def probe_now(request: HttpRequest, operation_id: uuid.UUID) -> HttpResponse:
     back = request.POST.get("case", "")
     to = redirect(reverse("case", args=[int(back)]) if back.isascii() and back.isdigit() else "cases")
     return _answer(request, result, done="The other side is asked now. Nothing else is sent.", to=to)
+
+
+@require_POST
+@needs("reconciliation.settle_case")
+def operation_doubt(request: HttpRequest, operation_id: uuid.UUID) -> HttpResponse:
+    """Somebody doubts our record of a settled operation: a case about it is opened and is theirs."""
+    if someone_else(request):
+        return refused(request, reason=OTHER_LOGIN)
+    operation = get_object_or_404(Operation, pk=operation_id)
+    principal, reason = principals.of_user(user=user_of(request)), request.POST.get("reason", "")[:4000]
+    result = cases.doubt(operation_id=operation.pk, principal=principal, reason=reason)
+    to = redirect("case", result.detail["case"]) if "case" in result.detail else _back(request, operation)
+    done = "This case is about our own record. Until it is settled its run tells nobody anything more."
+    return _answer(request, result, done=done, to=to)
+
+
+def _back(request: HttpRequest, operation: Operation) -> HttpResponse:
+    number = request.POST.get("case", "")
+    if number.isascii() and number.isdigit() and operation.cases.filter(pk=int(number[:18])).exists():
+        return redirect("case", int(number[:18]))
+    return redirect("run", operation.run_id)

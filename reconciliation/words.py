@@ -55,8 +55,45 @@ CHOICES = (
         button="Record: noted",
     ),
 )
-# of a case whose operation is settled there is nothing to decide, only to note
-AFTERWARDS = ("noted",)
+# of a settled operation: each but the last puts our own record right, by a new entry
+_CORRECTIONS = (
+    Choice(
+        key="happened",
+        word="It happened, as sent",
+        does="Our record is corrected: completed with their reference, and it counts against every limit.",
+        button="Correct: it happened",
+    ),
+    Choice(
+        key="differently",
+        word="It happened differently",
+        does="Our record is corrected to their amount, which counts against every limit instead of ours.",
+        button="Correct: it happened differently",
+    ),
+    Choice(
+        key="did_not",
+        word="Nothing of it stands",
+        does="Our record is corrected to failed. What it counted against limits is given back, and the same may be "
+        "proposed again.",
+        button="Correct: nothing of it stands",
+    ),
+    Choice(
+        key="twice",
+        word="It happened twice",
+        does="Our record is corrected: the first reference counts, the second is kept as the one to reverse on their "
+        "side, and both count against every limit until then.",
+        button="Correct: it happened twice",
+    ),
+    CHOICES[-1],
+)
+
+
+def choices(*, settled: bool, correctable: bool) -> tuple[Choice, ...]:
+    """The verdicts that may be given of an operation in such a state."""
+    if not settled:
+        return tuple(one for one in CHOICES if one.key != "noted")
+    return _CORRECTIONS if correctable else (CHOICES[-1],)
+
+
 KEYS = frozenset(one.key for one in CHOICES)
 
 _SAID = {
@@ -94,6 +131,11 @@ _SAID = {
     "{system} first.",
     "not_unknown": "The operation is {state} by now, so no verdict about its outcome is left to give.",
     "not_settled": "The operation is {state}: it has to be settled before anything can be noted about it.",
+    "as_recorded": "That is what our record says already. Nothing was recorded.",
+    "done_anew": "{by} has done the same in its place since, so this one cannot count as done too. Have one of them "
+    "undone at {system}, and note it here.",
+    "not_correctable": "The operation is {state}, so there is nothing in our record to correct.",
+    "reason_needed": "Say why you doubt it: the reason stays in the record.",
     "nothing_proposed": "No verdict is proposed in this case. Nothing was recorded.",
     "proposal_changed": "{by} has proposed another verdict since this page was shown. Nothing was recorded; read that "
     "one.",

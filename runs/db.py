@@ -81,6 +81,14 @@ def edges(*, machine: str, table: str, initial: str, pairs: list[tuple[str, str]
     )
 
 
+def edges_also(*, machine: str, pairs: list[tuple[str, str]]) -> migrations.RunSQL:
+    """Further edges of a machine that `edges` has written."""
+    values = ", ".join(f"('{machine}', '{source}', '{target}')" for source, target in pairs)
+    return migrations.RunSQL(
+        f"INSERT INTO runs_stateedge (machine, source, target) VALUES {values}", migrations.RunSQL.noop
+    )
+
+
 def closed_once(*, table: str, column: str) -> migrations.RunSQL:
     """A row whose `column` is set never changes again (an attempt is only closed, once)."""
     return migrations.RunSQL(

@@ -41,14 +41,17 @@ class DisputeOut(Schema):
 
 
 class OperationOut(Schema):
-    """`outcome` is succeeded, failed, abandoned (given up, nothing done), not_confirmed, running, or in_dispute: then
-    `dispute` says what stands against what. `amount_minor` is what was really recorded, once that is known, and
-    `sent_amount_minor` what was sent. `other_reference` is a second record, to be reversed there. `settled_by` is
-    answer or probe (the other side's own word), or person: an admin settled it by evidence."""
+    """`id` reads all there is about it (`/operations/{id}`). `outcome` is succeeded, failed, abandoned (given up,
+    nothing done), not_confirmed, running, or in_dispute: then `dispute` says what stands against what. `corrected` is
+    how often our own record was put right since it was settled. `amount_minor` is what was really recorded, once that
+    is known, and `sent_amount_minor` what was sent. `other_reference` is a second record, to be reversed there.
+    `settled_by` is answer or probe (the other side's own word), or person: an admin settled it by evidence."""
 
+    id: uuid.UUID
     tool: str
     identity: str
     outcome: str
+    corrected: int
     reference: str | None
     other_reference: str | None
     amount_minor: str | None
@@ -56,6 +59,94 @@ class OperationOut(Schema):
     currency: str | None
     settled_by: str | None
     dispute: DisputeOut | None
+
+
+class AttemptOut(Schema):
+    """`result` is empty while it is out; not_sent says that no byte left; `request` is what was sent."""
+
+    number: int
+    wire_key: str
+    sender: str
+    opened_at: dt.datetime
+    send_before: dt.datetime
+    closed_at: dt.datetime | None
+    result: str
+    detail: str
+    request: str
+    answer: Any
+
+
+class ObservationOut(Schema):
+    """What was learned, `times` in a row; `source` is sender (the call's answer), probe, event or person."""
+
+    source: str
+    finding: str
+    conclusive: bool
+    summary: str
+    asked_at: dt.datetime
+    at: dt.datetime
+    times: int
+    raw: Any
+
+
+class VoteOut(Schema):
+    by: str
+    choice: str
+    comment: str
+    group: str
+    channel: str
+    at: dt.datetime
+
+
+class AllowedOut(Schema):
+    """`kind` is policy (nobody was asked) or people."""
+
+    kind: str
+    policy: str
+    rules: list[dict[str, Any]]
+    binding_digest: str
+    decided_at: dt.datetime
+    votes: list[VoteOut]
+
+
+class CaseOut(Schema):
+    case: str
+    kind: str
+    state: str
+    why: str
+    verdict: str
+    evidence: str
+    by: str
+
+
+class CorrectionOut(Schema):
+    """`before` is what our record said until then."""
+
+    number: int
+    case: str
+    source: str
+    target: str
+    evidence: str
+    by: str
+    at: dt.datetime
+    before: Any
+
+
+class ExplainedOut(OperationOut):
+    """All there is to know about one operation; secrets are left out of what came over the wire."""
+
+    run: uuid.UUID
+    effect: Any
+    business_key: str
+    contract_version: str
+    proposed_by: str
+    proposed_at: dt.datetime
+    allowed: AllowedOut
+    attempts: list[AttemptOut]
+    learned: list[ObservationOut]
+    cases: list[CaseOut]
+    corrections: list[CorrectionOut]
+    in_words: str
 
 
 class RunOut(RunStarted):

@@ -18,10 +18,12 @@ from ninja.responses import Status
 from ninja.security import HttpBearer
 
 from agentops.api.asking import router as asking
+from agentops.api.explaining import explained
 from agentops.api.operating import router as operating
 from agentops.api.parsing import MAX_BODY_BYTES, NotAcceptable, StrictParser, TooLarge, read_body, read_object
 from agentops.api.schemas import (
     DisputeOut,
+    ExplainedOut,
     OperationOut,
     Problem,
     Received,
@@ -32,6 +34,7 @@ from agentops.api.schemas import (
     StartRun,
 )
 from agentops.busy import again, answer_to
+from agentops.explain import found
 from agentops.starting import BadInput, checked_payload, start_workflow
 from agentops.workflows.registry import UnknownWorkflow
 from reconciliation.models import Operation
@@ -186,8 +189,10 @@ def _operation(operation: Operation) -> OperationOut:
             about=case.dispute,
         )
     return OperationOut(
+        id=operation.pk,
         tool=operation.tool,
         identity=operation.identity,
+        corrected=operation.corrected,
         outcome="in_dispute" if dispute else settled_as,
         reference=operation.external_reference,
         other_reference=operation.other_reference or None,
@@ -226,6 +231,20 @@ def read_run(request: HttpRequest, run_id: uuid.UUID) -> Status[Any]:
             "operations": [_operation(one) for one in operations],
         },
     )
+
+
+@api.get(
+    "/operations/{operation_id}",
+    response={200: ExplainedOut, 401: Problem, 404: Problem, 422: Problem},
+    summary="Read all there is about an operation",
+    url_name="operation",
+)
+def read_operation(request: HttpRequest, operation_id: uuid.UUID) -> Status[Any]:
+    """Meant, allowed, sent, answered, found, concluded, corrected: of a run that this integration started."""
+    operation = found(operation_id=operation_id)
+    if operation is None or operation.run.initiator_id != request.auth.pk:  # type: ignore[attr-defined]  # ninja sets it
+        return Status(404, _problem("not_found", "this integration has started no run with such an operation", []))
+    return Status(200, explained(operation=operation, known=_operation(operation)))
 
 
 @api.post(

@@ -23,6 +23,7 @@ class Outcome:
     look: Look
     sentence: str
     settled: bool
+    operation: Operation | None = None
 
 
 def operations_of(*, requests: Iterable[ApprovalRequest]) -> dict[object, Operation]:
@@ -42,6 +43,7 @@ def outcome(*, request: ApprovalRequest, operation: Operation | None) -> Outcome
             else words.look(kind="operation", state=operation.state),
             sentence=_of_operation(operation),
             settled=operation.is_settled,
+            operation=operation,
         )
     if request.state == R.APPROVED:
         return Outcome(
@@ -68,10 +70,18 @@ _NOTHING_SENT: dict[RequestState, str] = {
 }
 
 
+def standing_sentence(*, operation: Operation) -> str:
+    """What stands of an operation, in a sentence or two; its cases are prefetched."""
+    return _of_operation(operation)
+
+
 def _of_operation(operation: Operation) -> str:
     if dispute := dispute_about(operation=operation):
         return dispute.dispute
     reference = f" as {operation.external_reference}" if operation.external_reference else ""
+    if operation.corrected:
+        entry = operation.corrections.select_related("case", "corrected_by", "confirmed_by").latest("number")
+        return entry.words
     twice = f" {operation.other_reference} is a second one, to be reversed there." if operation.other_reference else ""
     proved = "An admin settled that it was not done." if operation.settled_by == "person" else "Proved not done."
     return {

@@ -151,11 +151,12 @@ def promises(request: ApprovalRequest) -> dict[str, Any]:
         "touches": known.touches,
         "undo": known.undo,
         "precondition": known.precondition,
-        "repeat": _repeat(known),
+        "repeat": repeat_words(known),
     }
 
 
-def _repeat(known: Contract) -> str:
+def repeat_words(known: Contract) -> str:
+    """Whether it may be sent again, for people."""
     retention = times.span(seconds=known.retention.total_seconds())
     return {
         Repeat.BY_IDENTITY: f"Every attempt carries it. {known.system.capitalize()} answers a repeat within "

@@ -8,10 +8,10 @@ from agentops.permissions import GROUP_WORDS
 from approvals import freezes
 from approvals.models import ApprovalRequest
 from approvals.models.request import RequestState
-from reconciliation.models import Case, Operation
+from reconciliation.models import Case, Correction, Operation
 from reconciliation.models.case import CaseState
 from reconciliation.models.operation import IN_FLIGHT, OperationState
-from reconciliation.queries import disputes
+from reconciliation.queries import corrections, disputes
 from runs import holding, waiting
 from runs.models import Run, Wait
 from runs.models.run import RunState
@@ -37,7 +37,8 @@ class Deadline:
 class Standing:
     """`waits` is empty while the run is at work; `done` are operations the other side has recorded, `unsure` those that
     may have happened, `nothing` those proved not done or given up, without those in `disputed`: settled operations of
-    which the other side shows something else. `wait` is what its workflow waits for; `started_for` is the wait of the
+    which the other side shows something else. `corrected` is what was put right in our own
+    record. `wait` is what its workflow waits for; `started_for` is the wait of the
     run that started this one."""
 
     run: Run
@@ -49,6 +50,7 @@ class Standing:
     nothing: Sequence[Operation]
     cases: Sequence[Case]
     disputed: Sequence[Case]
+    corrected: Sequence[Correction]
     wait: Wait | None
     started_for: Wait | None
 
@@ -74,6 +76,7 @@ def stand(*, run: Run) -> Standing:
         nothing=[one for one in operations if one.state in NOTHING and one.pk not in doubtful],
         cases=cases,
         disputed=disputed,
+        corrected=list(corrections().filter(operation__run=run)) if any(one.corrected for one in operations) else [],
         wait=wait,
         started_for=started_for,
     )

@@ -257,6 +257,16 @@ def _case(lead: str, tone: str) -> Callable[[Data], Said]:
     return told
 
 
+def _added(data: Data) -> Said:
+    text = short(data.get("why", ""))
+    return Said(icon="life-buoy", lead=f"More for case {case_label(data)}", text=text, tone="violet", inner=True)
+
+
+def _corrected(data: Data) -> Said:
+    was, note = f"it said {short(data.get('was', ''), 120)}", short(data.get("evidence", ""))
+    return Said(icon="equal-not", lead="Our record is corrected", text=was, note=note, tone="amber")
+
+
 def _cancelled(data: Data) -> Said:
     return Said(
         icon="circle-slash",
@@ -310,6 +320,7 @@ _TOLD: dict[str, Callable[[Data], Said]] = {
     ),
     "operation.created": _operation,
     "operation.state": _operation_moved,
+    "operation.corrected": _corrected,
     "attempt.opened": _attempt,
     "attempt.closed": _attempt_closed,
     "probe.made": _probed,
@@ -320,13 +331,7 @@ _TOLD: dict[str, Callable[[Data], Said]] = {
         inner=True,
     ),
     "case.opened": _case("opened", "violet"),
-    "case.added": lambda data: Said(
-        icon="life-buoy",
-        lead=f"More for case {case_label(data)}",
-        text=short(data.get("why", "")),
-        tone="violet",
-        inner=True,
-    ),
+    "case.added": _added,
     "case.claimed": _case("claimed", "violet"),
     "case.released": _case("given back", ""),
     "case.proposed": _case("has a verdict that another admin has to confirm:", "amber"),

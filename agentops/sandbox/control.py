@@ -235,6 +235,13 @@ def settings(control: Control, db: sqlite3.Connection, request: Request, given: 
     return {"webhook_url": row["value"] or None if row else None, "key_retention_seconds": keys.retention(db=db)}
 
 
+def age_keys(control: Control, db: sqlite3.Connection, request: Request, given: Doc) -> Doc:
+    """POST keys/age ``{"seconds": 3600}``: all keys are that much older."""
+    fields.only(params=given, allowed=("seconds",))
+    seconds = fields.integer(params=given, name="seconds", low=1, high=10**9)
+    return {"aged": db.execute("UPDATE keys SET created_at = created_at - ?", (seconds,)).rowcount}
+
+
 def save_setting(*, db: sqlite3.Connection, name: str, value: str) -> None:
     """Store one setting."""
     db.execute("INSERT OR REPLACE INTO settings (name, value) VALUES (?, ?)", (name, value))
@@ -256,6 +263,7 @@ def routes(*, control: Control) -> list[Route]:
         ("POST", "invoices/{invoice}/correct", correct),
         ("POST", "invoices/{invoice}/pay", pay),
         ("POST", "tickets/{ticket}/touch", touch),
+        ("POST", "keys/age", age_keys),
         ("GET", "settings", settings),
         ("POST", "settings", settings),
     )

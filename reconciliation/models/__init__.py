@@ -2,6 +2,7 @@
 
 from reconciliation.models.attempt import Attempt, WorkerProcess
 from reconciliation.models.case import Case, ProposedVerdict
+from reconciliation.models.correction import Correction
 from reconciliation.models.dependency import Dependency, ResourceHold
 from reconciliation.models.observation import Observation
 from reconciliation.models.operation import Operation, Reservation, TheirName
@@ -10,6 +11,7 @@ from reconciliation.models.statement import Difference, Statement, StatementFile
 __all__ = [
     "Attempt",
     "Case",
+    "Correction",
     "Dependency",
     "Difference",
     "Observation",

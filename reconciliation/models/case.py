@@ -24,6 +24,7 @@ class Case(models.Model):
         NOT_CONFIRMED = "not_confirmed", "Not confirmed"
         DIFFERENT = "different", "Recorded differently"
         DUPLICATE = "duplicate", "Recorded more than once"
+        DOUBTED = "doubted", "Our record is doubted"
 
     class Verdict(models.TextChoices):
         HAPPENED = "happened", "It happened"
@@ -98,6 +99,12 @@ class Case(models.Model):
     @transition(field=state, source=[S.OPEN, S.CLAIMED], target=S.RESOLVED)
     def resolve(self) -> None:
         """A verdict with evidence, or a probe's finding, settled it."""
+
+
+# noted, and nothing has been put right in our own record since
+NOTED_SINCE = Q(verdict=Case.Verdict.NOTED) & (
+    Q(operation__corrected_at__isnull=True) | Q(resolved_at__gt=F("operation__corrected_at"))
+)
 
 
 class ProposedVerdict(models.Model):

@@ -68,6 +68,8 @@ class Operation(models.Model):
         max_length=60, blank=True, help_text="the other side's own code, or how absence was known"
     )
     failure = models.TextField(blank=True, help_text="the proof that nothing happened, in words")
+    corrected = models.PositiveIntegerField(default=0, db_default=0)  # how often; each has its entry
+    corrected_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(db_default=Now())
     settled_at = models.DateTimeField(null=True, blank=True)
 
@@ -190,17 +192,28 @@ class Operation(models.Model):
     def abandon(self) -> None:
         """Given up before anything could have happened; reservations are released."""
 
+    @transition(field=state, source=S.SUCCEEDED, target=S.FAILED)
+    def take_back(self) -> None:
+        """By a correction only: nothing of it stands, although our record said that it happened."""
+
+    @transition(field=state, source=S.FAILED, target=S.SUCCEEDED)
+    def own_up(self) -> None:
+        """By a correction only: it happened, although our record said that it did not."""
+
 
 class TheirName(models.Model):
     """A name that the other side has for a record which settles an operation: its reference, and what else it is
-    called there. Each name settles one operation."""
+    called there. Each name settles one operation; a correction may give it up."""
 
     system = models.CharField(max_length=40)
     name = models.CharField(max_length=200)
     operation = models.ForeignKey(Operation, on_delete=models.PROTECT, related_name="their_names")
+    given_up = models.BooleanField(default=False, db_default=False)
 
     class Meta:
-        constraints = [models.UniqueConstraint(name="their_name_once", fields=["system", "name"])]
+        constraints = [
+            models.UniqueConstraint(name="their_name_once", fields=["system", "name"], condition=Q(given_up=False))
+        ]
 
     def __str__(self) -> str:
         return self.name

@@ -13,7 +13,8 @@ from django.db import transaction
 
 from reconciliation import moves, their_names
 from reconciliation.attempts import Shown
-from reconciliation.case_opening import resolve
+from reconciliation.case_opening import open_case, resolve
+from reconciliation.corrections import correct, correctable
 from reconciliation.models import Case, Observation, Operation, ProposedVerdict, WorkerProcess
 from reconciliation.models.case import CaseState
 from reconciliation.models.operation import SETTLED_ABSENT, OperationState
@@ -34,9 +35,11 @@ class CaseResult:
     """`code` is ok, or the refusal: resolved, claimed_by_other, not_claimed, reference_needed, reference_taken,
     evidence_needed, amount_needed, other_reference_needed, unknown_verdict, not_unknown, not_settled; of "it did not
     happen": sender_may_wake, seen_recorded, not_asked, unreachable, too_early; of what is said to have happened:
-    none_recorded, undone, left_out, not_shown, same_record, not_as_sent, other_amount, no_amount; of confirming:
+    none_recorded, undone, left_out, not_shown, same_record, not_as_sent, other_amount, no_amount; of a correction:
+    as_recorded, done_anew; of confirming:
     nothing_proposed, proposal_changed, own_proposal, proposer_lost_right, evidence_changed; of a process:
-    not_waited_for, still_running; of any act: no_right (recorded in the run's stream).
+    not_waited_for, still_running; of a doubt: not_correctable, reason_needed; of any act: no_right (recorded in the
+    run's stream).
 
     A verdict whose amount takes two people is neither: `proposed`, recorded and without any effect so far."""
 
@@ -97,13 +100,17 @@ def claim(*, case_number: int, principal: Principal) -> CaseResult:
             return CaseResult(code="resolved", detail={"verdict": case.verdict, "by": str(case.resolved_by)})
         if refused := _other_owner(case, principal):
             return refused
-        if case.state == CaseState.CLAIMED:
-            case.release()
-        case.claim()
-        case.claimed_by, case.claimed_at = principal, clock.now()
-        case.save(update_fields=["state", "claimed_by", "claimed_at"])
-        record.append(run=run, kind="case.claimed", actor=principal, case=case.label)
+        _take(run, case, principal)
         return CaseResult(code="ok")
+
+
+def _take(run: Run, case: Case, principal: Principal) -> None:
+    if case.state == CaseState.CLAIMED:
+        case.release()
+    case.claim()
+    case.claimed_by, case.claimed_at = principal, clock.now()
+    case.save(update_fields=["state", "claimed_by", "claimed_at"])
+    record.append(run=run, kind="case.claimed", actor=principal, case=case.label)
 
 
 def release(*, case_number: int, principal: Principal) -> CaseResult:
@@ -221,6 +228,26 @@ def _ruled_out(operation: Operation, case: Case, given: Given, contract: Contrac
     return CaseResult(code=refusal.code, detail=refusal.detail) if refusal else None
 
 
+def doubt(*, operation_id: uuid.UUID, principal: Principal, reason: str) -> CaseResult:
+    """Open a case about a settled operation because a person doubts our record of it, and claim it for them. Its run
+    tells nobody anything meanwhile; our record changes only by the verdict. `detail["case"]` is its number."""
+    with transaction.atomic(durable=True):
+        run, operation = moves.lock(operation_id=operation_id)
+        if refused := _no_right(run, principal, "case.doubt", operation=str(operation.pk)):
+            return refused
+        if not correctable(operation):
+            return CaseResult(code="not_correctable", detail=state_of(operation))
+        reason = typed(text=reason)
+        if not reason:
+            return CaseResult(code="reason_needed")
+        why = f"{principal} doubts that our record is right: {reason}"
+        case = open_case(run=run, operation=operation, kind=Case.Kind.DOUBTED, why=why, actor=principal)
+        if refused := _other_owner(case, principal):
+            return CaseResult(code=refused.code, detail={**refused.detail, "case": case.pk})
+        _take(run, case, principal)
+        return CaseResult(code="ok", detail={"case": case.pk})
+
+
 def sender_gone(*, case_number: int, principal: Principal, process_id: uuid.UUID, evidence: str) -> CaseResult:
     """Record a person's word that a process can never act again, where no kernel can prove it: its machine was started
     anew, or its container replaced. From then on its silence counts, and "none recorded" can be proof."""
@@ -283,6 +310,24 @@ def _apply(
     names = [name for one in records for name in one.names]
     if taken := their_names.take(operation=operation, names=names):
         return CaseResult(code="reference_taken", detail={"reference": taken.name})
+    by = f"{principal}, confirmed by {confirmed_by}," if confirmed_by else str(principal)
+    to, said = _becomes(operation, given, records)
+    if operation.is_settled:
+        entry = correct(
+            run=run, operation=operation, case=case, to=to, evidence=given.evidence, by=principal,
+            confirmed_by=confirmed_by, **said,
+        )  # fmt: skip
+        if entry is None:
+            transaction.set_rollback(True)
+            return CaseResult(code="done_anew", detail=state_of(operation))
+        their_names.give_up(operation=operation, but=names)
+    else:
+        minor = (said.get("actual") or {}).get("actual_minor")
+        at = f" at {Money(int(minor), operation.currency)}" if minor else ""
+        why = f"{by} settled it{at} by evidence: {given.evidence}"
+        moves.move(
+            run=run, operation=operation, to=to, actor=confirmed_by or principal, why=why, settled_by="person", **said
+        )  # fmt: skip
     _observe(operation, given, principal)
     for one in Case.objects.filter(operation=operation).exclude(state=CaseState.RESOLVED):
         resolve(
@@ -293,26 +338,15 @@ def _apply(
             actor=principal,
             confirmed_by=confirmed_by,
         )
-    by = f"{principal}, confirmed by {confirmed_by}," if confirmed_by else str(principal)
-    if given.verdict == V.DID_NOT:
-        moves.move(
-            run=run,
-            operation=operation,
-            to=OperationState.FAILED,
-            actor=confirmed_by or principal,
-            why=f"{by} settled it by evidence: {given.evidence}",
-            failure=given.evidence,
-            failure_code=SETTLED_ABSENT,
-            settled_by="person",
-        )
-    else:
-        _succeed(run, operation, given, records, confirmed_by or principal, by)
     transitions.wake(run=run)
     return CaseResult(code="ok")
 
 
-def _succeed(run: Run, operation: Operation, given: Given, records: list[Shown], actor: Principal, by: str) -> None:
-    """The reference is the record's own, by whichever name a person called it; the amounts are what was recorded."""
+def _becomes(operation: Operation, given: Given, records: list[Shown]) -> tuple[OperationState, dict[str, Any]]:
+    """What the operation is by the verdict, and what is recorded of it. The reference is the record's own, by whichever
+    name a person called it; the amounts are what was recorded."""
+    if given.verdict == V.DID_NOT:
+        return OperationState.FAILED, {"failure": given.evidence, "failure_code": SETTLED_ABSENT}
     raw: dict[str, Any] = {"reference": records[0].reference, "settled_by_evidence": given.evidence}
     real = [one.minor(sent=operation.amount_minor) for one in records]
     if given.verdict == V.DIFFERENTLY:
@@ -320,19 +354,9 @@ def _succeed(run: Run, operation: Operation, given: Given, records: list[Shown],
     if given.verdict == V.TWICE:
         raw["other_reference"] = records[1].reference
         raw["other_minor"] = "" if real[1] is None else str(real[1])
-    at = ""
     if real[0] is not None and real[0] != operation.amount_minor:
-        raw["actual_minor"], at = str(real[0]), f" at {Money(real[0], operation.currency)}"
-    moves.move(
-        run=run,
-        operation=operation,
-        to=OperationState.SUCCEEDED,
-        actor=actor,
-        why=f"{by} settled it{at} by evidence: {given.evidence}",
-        external_reference=records[0].reference,
-        actual=raw,
-        settled_by="person",
-    )
+        raw["actual_minor"] = str(real[0])
+    return OperationState.SUCCEEDED, {"external_reference": records[0].reference, "actual": raw}
 
 
 def _observe(operation: Operation, given: Given, principal: Principal) -> None:

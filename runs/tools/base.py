@@ -68,6 +68,7 @@ class Contract:
     touches: str  # what it changes, in words
     business_key: Callable[[dict[str, str]], str]  # one effect per such key, whatever is proposed
     money: Callable[[dict[str, str]], Money | None] = lambda _effect: None
+    precondition_field: str = ""  # the effect's field that the receiver itself compares, and refuses when it moved on
     max_attempts: int = 6
     max_probes: int = 8
     rate: Rate | None = None

@@ -31,10 +31,14 @@ WRITES_ROWS = {
     "reconciliation/services/holds.py:take",
     "reconciliation/their_names.py:",  # kept unless it is taken, in one statement
 }
-SENDS = {"agentops/steps/executing.py:call"}
+# the second one tries a connector out, where its effects do no harm
+SENDS = {"agentops/steps/executing.py:call", "runs/tools/conformance.py:send"}
 # a request is locked and read again just before its edge is taken
 SETS_STATE = {"approvals/services/requests.py:_leave_approved"}
-UPDATES_STATE = {"reconciliation/moves.py:close_reservations"}  # reservations are no machine
+UPDATES_STATE = {
+    "reconciliation/moves.py:close_reservations",
+    "reconciliation/moves.py:book",
+}  # reservations are no machine
 SAVES_STATE = {"runs/transitions.py:move"}  # with the line of the record that says so
 RAW_ROW = re.compile(r"\binsert\s+into\s+(runs|approvals|reconciliation)_", re.IGNORECASE)
 RAW_STATE = re.compile(r"\bupdate\s+\w+\s+set\b[^;]*\bstate\s*=", re.IGNORECASE | re.DOTALL)

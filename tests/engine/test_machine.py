@@ -82,7 +82,8 @@ def test_every_edge_is_taken(model: None) -> None:
             getattr(history, name)(**given)
             history.check()
         history.teardown()
-    assert declared("reconciliation", "Operation") == SEEN_EDGES
+    corrected = {("succeeded", "failed"), ("failed", "succeeded")}  # a person's entry opens these, see tests/desk
+    assert declared("reconciliation", "Operation") - corrected == SEEN_EDGES
 
 
 # ---- the same rules and invariants, in the histories that each rule is there for

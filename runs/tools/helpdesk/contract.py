@@ -37,6 +37,7 @@ UPDATE_TICKET = Contract(
     call_limit=dt.timedelta(seconds=10),
     lookup_is_conclusive=True,
     precondition="The help desk itself refuses the change when the ticket is no longer at this version.",
+    precondition_field="ticket_version",
     undo="Yes: anyone at the help desk can set the ticket back; its history keeps both changes.",
     touches="The ticket's status and resolution. The customer is told nothing.",
     business_key=lambda effect: f"ticket/{effect['ticket']}/{effect['ticket_version']}",
