@@ -9,6 +9,7 @@ from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from reconciliation.models import Attempt, Case, Correction, Observation, Operation, ProposedVerdict
 from reconciliation.models.case import NOTED_SINCE, CaseState
 from reconciliation.models.operation import SETTLED, UNCONFIRMED
+from reconciliation.risk import Risk, at_risk, in_all
 from runs.money import Money
 
 QUEUE_LIMIT = 200
@@ -20,17 +21,12 @@ class Desk:
 
     cases: list[Case]
     asking: list[Operation]
+    risks: list[Risk]
 
     @property
     def at_risk(self) -> list[Money]:
         """One sum for each currency: operations that are not confirmed or in dispute, each counted once."""
-        unsure = {case.operation.pk: case.operation for case in self.cases}
-        unsure |= {operation.pk: operation for operation in self.asking}
-        sums: dict[str, int] = {}
-        for operation in unsure.values():
-            if operation.real_minor:
-                sums[operation.currency] = sums.get(operation.currency, 0) + operation.real_minor
-        return [Money(minor, currency) for currency, minor in sorted(sums.items())]
+        return in_all(self.risks)
 
 
 def _last_probe(reference: str) -> dict[str, Any]:
@@ -55,7 +51,7 @@ def desk(*, sort: str = "age") -> Desk:
         cases__state__in=[CaseState.OPEN, CaseState.CLAIMED]
     )
     asking = asking.annotate(**_last_probe("pk")).select_related("run").order_by("unknown_since", "created_at")
-    return Desk(cases=cases, asking=list(asking[:QUEUE_LIMIT]))
+    return Desk(cases=cases, asking=list(asking[:QUEUE_LIMIT]), risks=at_risk())
 
 
 def proposal(*, case: Case) -> ProposedVerdict | None:

@@ -6,6 +6,7 @@ from reconciliation import statement_views, views
 
 urlpatterns = [
     path("cases/", views.queue, name="cases"),
+    path("cases/at-risk.csv", views.risk_export, name="risk_export"),
     path("cases/<int:number>/", views.case_page, name="case"),
     path("cases/<int:number>/claim", views.case_claim, name="case_claim"),
     path("cases/<int:number>/release", views.case_release, name="case_release"),

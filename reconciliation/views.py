@@ -7,12 +7,12 @@ from typing import Any
 from django.conf import settings
 from django.contrib import messages
 from django.db.models import Prefetch
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
-from reconciliation import comparison, queries, words
+from reconciliation import comparison, csvfile, queries, risk, words
 from reconciliation.attempts import standing_references
 from reconciliation.corrections import correctable
 from reconciliation.forms import GoneForm, VerdictForm
@@ -47,6 +47,16 @@ def queue(request: HttpRequest) -> HttpResponse:
     }
     fragment = request.headers.get("HX-Request") == "true"
     return render(request, "reconciliation/_queue.html" if fragment else "reconciliation/queue.html", context)
+
+
+@require_GET
+@needs("reconciliation.view_case")
+def risk_export(request: HttpRequest) -> StreamingHttpResponse:
+    """What is at risk, as a file that a spreadsheet may open."""
+    pieces = csvfile.written(header=risk.EXPORTED, lines=risk.exported(risk.at_risk()))
+    answer = StreamingHttpResponse(pieces, content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="at-risk-{clock.now():%Y-%m-%d}.csv"'
+    return answer
 
 
 def _found(number: int) -> Case:

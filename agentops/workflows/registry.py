@@ -1,10 +1,12 @@
 """Every workflow there is, by name and version. Adding one is a line here; a used version stays for its runs."""
 
 from agentops.workflows.base import Workflow
+from agentops.workflows.correction_notice import CorrectionNotice
 from agentops.workflows.service_credit import ServiceCredit
 
 WORKFLOWS: dict[str, dict[str, Workflow]] = {
     "service_credit": {"1": ServiceCredit()},
+    "correction_notice": {"1": CorrectionNotice()},
 }
 
 

@@ -27,6 +27,7 @@ MADE_IN = {
 WRITES_ROWS = {
     "runs/record.py:",
     "runs/db.py:edges",  # for migrations
+    "runs/db.py:edges_also",
     "reconciliation/services/gates.py:",  # what all workers share is written and asked for by one statement
     "reconciliation/services/holds.py:take",
     "reconciliation/their_names.py:",  # kept unless it is taken, in one statement

@@ -7,6 +7,7 @@ import pytest
 from django.contrib.auth.models import Group
 from django.db import DatabaseError, connection, transaction
 
+from agentops.corrected import start_notices
 from approvals.models import Allowance
 from reconciliation.models import Case, Correction, Operation
 from reconciliation.services import cases
@@ -165,6 +166,24 @@ def test_nobody_changes_what_is_settled_without_an_entry(
             connection.cursor().execute(change)
     with pytest.raises(psycopg.Error, match="correction only"):  # an entry opens its edge once
         owner.execute("UPDATE reconciliation_operation SET state = 'succeeded', external_reference = 'CN-1'")
+
+
+def test_a_customer_who_was_told_is_written_to_by_a_run_of_its_own(
+    world: World, desk: Desk, done: Run, operation: Operation
+) -> None:
+    """Nothing changes silently: a reply is drafted through policy, once, and a person sends it."""
+    reference, ticket = operation.external_reference, operation.effect["ticket"]
+    assert start_notices(limit=10) == 0
+    void(note(0, world))
+    case = doubted(desk, operation)
+    assert desk.settle(case, "did_not") == "ok"
+    assert (start_notices(limit=10), start_notices(limit=10)) == (1, 0)
+    run = world.work(Run.objects.get(workflow="correction_notice"))
+    assert (run.state, run.initiator, run.subject) == ("completed", desk.tomas, ticket), run.person_reason
+    written = run.operations.get().effect
+    assert f"{reference}, does not stand" in written["body"] and case.label in written["subject"]
+    drafts = [row for row in world.effects() if row["operation"] == "helpdesk.drafts.create"]
+    assert len(drafts) == 2 and len(world.credits()) == 1
 
 
 def test_who_may_not_settle_may_not_doubt(world: World, operation: Operation) -> None:
