@@ -22,6 +22,7 @@ class Reason(StrEnum):
     RECORDED_DIFFERENTLY = "recorded_differently"
     RECORDED_TWICE = "recorded_twice"
     SETTLED_ABSENT = "settled_absent"
+    NOT_CARRIED_OUT = "not_carried_out"
     IN_DISPUTE = "in_dispute"
     KEEPS_FAILING = "keeps_failing"
     CANNOT_WAIT = "cannot_wait"
@@ -53,6 +54,7 @@ WORDS: dict[Reason, str] = {
     Reason.RECORDED_DIFFERENTLY: "It was recorded differently",
     Reason.RECORDED_TWICE: "It was recorded twice",
     Reason.SETTLED_ABSENT: "An admin settled that it did not happen",
+    Reason.NOT_CARRIED_OUT: "The other side took it on and did not carry it out",
     Reason.IN_DISPUTE: "What was done is in dispute",
     Reason.KEEPS_FAILING: "The work kept breaking off",
     Reason.CANNOT_WAIT: "It cannot wait for what it asked for",

@@ -27,6 +27,7 @@ class Outcome(StrEnum):
     FAILED = "failed"
     LATER = "later"  # back to authorised: nothing happened, it may be tried again
     UNKNOWN = "unknown"
+    ACCEPTED = "accepted"  # taken on, the outcome is still to come
 
 
 def after_answer(*, earlier: Sequence[Result], result: Result, as_sent: bool) -> Outcome:
@@ -45,6 +46,13 @@ def after_answer(*, earlier: Sequence[Result], result: Result, as_sent: bool) ->
     if result not in WITHOUT_EFFECT:
         return Outcome.UNKNOWN
     return Outcome.FAILED if result == Result.REFUSED else Outcome.LATER
+
+
+def unless_pending(*, outcome: Outcome, pending: bool, contract: Contract) -> Outcome:
+    """What is only taken on is no success; where the contract says nothing of that, its answer cannot be read."""
+    if outcome != Outcome.SUCCEEDED or not pending:
+        return outcome
+    return Outcome.UNKNOWN if contract.final_within is None else Outcome.ACCEPTED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -73,7 +73,7 @@ def move(*, run: Run, operation: Operation, to: OperationState, actor: Principal
     if to in SETTLED:
         look_at = operation.look_wanted_at  # told of something meanwhile: it is looked up, settled or not
         fields = {"settled_at": now, "next_attempt_at": None, "next_probe_at": look_at, **fields}
-    if to == S.UNKNOWN:
+    if to in (S.UNKNOWN, S.ACCEPTED):
         fields.setdefault("unknown_since", operation.unknown_since or now)
     for name, value in fields.items():
         setattr(operation, name, value)

@@ -56,6 +56,7 @@ def _tool(name: str, known: Contract) -> dict[str, Any]:
         "repeat": repeat_words(known),
         "retention": times.span(seconds=known.retention.total_seconds()) if known.retention else "",
         "settling": times.span(seconds=known.settling.total_seconds()),
+        "final": times.span(seconds=known.final_within.total_seconds()) if known.final_within else "",
         "limit": times.span(seconds=known.call_limit.total_seconds()),
         "fields": list(known.effect.model_fields),
         "keeps_apart": known.resources is not Contract.__dataclass_fields__["resources"].default,

@@ -124,6 +124,16 @@ _ALL = (
         parameters={"seconds": _seconds(0.5, "delay before billing voids it")},
     ),
     Mode(
+        name="accepted_outcome_later",
+        applies_to="credit",
+        explanation="The credit note is only taken on; whether it stands shows later, in a lookup and in an event.",
+        parameters={
+            "seconds": _seconds(0.5, "delay before it is known"),
+            "stands": Parameter(kind="boolean", default=True, help="false: billing does not carry it out"),
+            "told": Parameter(kind="boolean", default=True, help="false: no event says so, only a lookup shows it"),
+        },
+    ),
+    Mode(
         name="event_before_response",
         applies_to="write",
         explanation="The webhook arrives before the answer to the call.",

@@ -25,6 +25,17 @@ def after(*, tx: Transaction, fault: Fault, answer: Answer) -> None:
             "INSERT INTO jobs (due_at, kind, target) VALUES (?, 'void_credit_note', ?)",
             (moments.now() + fault.params["seconds"], answer.body["id"]),
         )
+    elif fault.mode == "accepted_outcome_later":
+        note = tx.find(kind="credit_note", id=str(answer.body["id"]))
+        assert note is not None
+        note["status"] = answer.body["status"] = "pending"
+        tx.replace(kind="credit_note", doc=note)
+        told = "" if fault.params["told"] else "_untold"
+        kind = f"{'issue' if fault.params['stands'] else 'void'}_credit_note{told}"
+        tx.db.execute(
+            "INSERT INTO jobs (due_at, kind, target) VALUES (?, ?, ?)",
+            (moments.now() + fault.params["seconds"], kind, note["id"]),
+        )
 
 
 def touch(*, tx: Transaction, ticket_id: str) -> Doc:

@@ -240,7 +240,9 @@ def _lose_track(step: Step, operation: Operation) -> Next:
             run=run,
             to=RunState.OUTCOME_UNKNOWN,
             actor=step.actor,
-            why=f"the outcome at {operation.system} is not known",
+            why=f"{operation.system} has only taken it on"
+            if operation.state == S.ACCEPTED
+            else f"the outcome at {operation.system} is not known",
             waits_for=f"{operation.system} to confirm",
             wake_at=operation.next_probe_at or clock.now(),
         )
@@ -284,6 +286,8 @@ def _after_failure(step: Step, operation: Operation) -> Next:
         if operation.failure_code == SETTLED_ABSENT:
             reason = f"an admin settled that it did not happen: {operation.failure}"
             return hand_over(run, code=Reason.SETTLED_ABSENT, reason=reason, actor=step.actor)
+        if operation.failure_code == Reason.NOT_CARRIED_OUT:
+            return hand_over(run, code=Reason.NOT_CARRIED_OUT, reason=operation.failure, actor=step.actor)
         reason = f"{operation.system} refused: {operation.failure}; nothing was done"
         return hand_over(run, code=Reason.REFUSED_BY_SYSTEM, reason=reason, actor=step.actor)
 

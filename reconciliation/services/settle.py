@@ -22,6 +22,7 @@ from reconciliation.classification import (
     absence_is_conclusive,
     after_answer,
     conclusive_from,
+    unless_pending,
 )
 from reconciliation.comparison import in_words, label_of
 from reconciliation.models import Attempt, Observation, Operation, WorkerProcess
@@ -149,6 +150,8 @@ def _apply(
     earlier = [Result(result) if result else Result.AMBIGUOUS for result in ([] if is_only else others)]
     as_sent = answer.record is not None and not answer.record.mismatch
     outcome = after_answer(earlier=earlier, result=answer.result, as_sent=as_sent)
+    pending = answer.record is not None and answer.record.pending
+    outcome = unless_pending(outcome=outcome, pending=pending, contract=contract)
     if outcome == Outcome.SUCCEEDED and answer.record is not None:
         succeed(run=run, operation=operation, found=answer.record, by="answer", why=answer.detail, actor=actor)
     elif outcome == Outcome.UNKNOWN:
@@ -165,6 +168,11 @@ def _apply(
             _disagree(run=run, operation=operation, found=answer.record, actor=actor)
     elif operation.state != S.SENDING:
         pass  # proof about this call alone, while an earlier one stays unknown: the probe goes on
+    elif outcome == Outcome.ACCEPTED:
+        moves.move(
+            run=run, operation=operation, to=S.ACCEPTED, actor=actor, why=f"{operation.system} has only taken it on",
+            next_probe_at=clock.now() + retry.backoff(attempt=1, base=0.5, cap=2),
+        )  # fmt: skip
     elif outcome == Outcome.FAILED:
         moves.move(
             run=run, operation=operation, to=S.FAILED, actor=actor, why=answer.code or answer.detail,
@@ -320,6 +328,8 @@ def _finding(
     if one.mismatch:
         differing = ", ".join(label_of(key).lower() for key in one.mismatch)
         return F.DIFFERENT, f"one recorded, {one.reference}, but not as sent: {differing}", True
+    if one.pending:
+        return F.FOUND, f"exactly one recorded, {one.reference}, taken on and not final yet", False
     return F.FOUND, f"exactly one recorded, {one.reference}, as sent", True
 
 
@@ -335,7 +345,13 @@ def _after_probe(
     """Settle by the finding or schedule the next question."""
     operation.probes_made += 1
     over = conclusive_from(contract=contract, attempts=attempts)
-    if lookup is not None and observation.finding == F.FOUND:
+    pending = lookup is not None and any(one.pending for one in lookup.records)
+    if lookup is not None and operation.state == S.ACCEPTED and _not_carried_out(run, operation, lookup, actor):
+        operation.save(update_fields=["probes_made"])
+        return
+    if pending:
+        pass
+    elif lookup is not None and observation.finding == F.FOUND:
         if _found(run, operation, observation, lookup.records[0], over, actor):
             operation.save(update_fields=["probes_made"])
             return
@@ -343,17 +359,43 @@ def _after_probe(
         _disagree(run=run, operation=operation, found=lookup.records[0], actor=actor)
     elif observation.finding == F.SEVERAL:
         open_case(run=run, operation=operation, kind=Case.Kind.DUPLICATE, why=observation.summary, actor=actor)
-    if operation.probes_made >= contract.max_probes and not operation.cases.exclude(state="resolved").exists():
+    waited = pending and _still_to_come(operation, contract)
+    if (
+        operation.probes_made >= contract.max_probes
+        and not waited
+        and not operation.cases.exclude(state="resolved").exists()
+    ):
         why = f"asked {operation.probes_made} times; last answer: {observation.summary}"
         open_case(run=run, operation=operation, kind=Case.Kind.NOT_CONFIRMED, why=why, actor=actor)
     now = clock.now()
     due = now + retry.backoff(attempt=operation.probes_made, base=1, cap=900)
-    if observation.finding == F.FOUND or (observation.finding == F.ABSENT and not observation.conclusive):
+    if waited:
+        pass
+    elif observation.finding == F.FOUND or (observation.finding == F.ABSENT and not observation.conclusive):
         proof = over + late.MOMENT
         due = proof if proof > now else due  # the next question is worth asking once its answer can be proof
     wanted = operation.next_probe_at  # set while this question was under way: somebody wants a fresh answer
     operation.next_probe_at = min(due, wanted) if wanted is not None and wanted > observation.asked_at else due
     operation.save(update_fields=["probes_made", "next_probe_at"])
+
+
+def _still_to_come(operation: Operation, contract: Contract) -> bool:
+    """Is what they took on within the time in which the contract says its outcome is known?"""
+    since = operation.unknown_since
+    return contract.final_within is not None and since is not None and clock.now() < since + contract.final_within
+
+
+def _not_carried_out(run: Run, operation: Operation, lookup: Lookup, actor: Principal) -> bool:
+    """They took it on and then did not do it, which their one record of it says: it failed, by their own word."""
+    if len(lookup.records) != 1 or not lookup.records[0].void:
+        return False
+    why = f"{operation.system} took it on as {lookup.records[0].reference}, and did not carry it out"
+    moves.move(
+        run=run, operation=operation, to=S.FAILED, actor=actor, why=why, failure=why, failure_code="not_carried_out",
+        settled_by="probe",
+    )  # fmt: skip
+    resolve_by_probe(run=run, operation=operation, evidence=why, actor=actor)
+    return True
 
 
 def _found(

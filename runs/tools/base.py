@@ -69,6 +69,8 @@ class Contract:
     business_key: Callable[[dict[str, str]], str]  # one effect per such key, whatever is proposed
     money: Callable[[dict[str, str]], Money | None] = lambda _effect: None
     precondition_field: str = ""  # the effect's field that the receiver itself compares, and refuses when it moved on
+    # within what time the outcome of what the receiver only took on is known; None: its answer is the outcome
+    final_within: dt.timedelta | None = None
     max_attempts: int = 6
     max_probes: int = 8
     rate: Rate | None = None
@@ -115,13 +117,15 @@ class Ambiguous(ToolError):
 class Record:
     """What the other side has recorded for an operation. `reference` is theirs, `also` what else they call the same
     record (an id beside a number); `mismatch` names what differs from what was sent (field → (sent, recorded)), empty
-    when it is the very effect asked for. `void`: they have undone it since, so nothing of it stands."""
+    when it is the very effect asked for. `void`: they have undone it since, so nothing of it stands. `pending`: they
+    have only taken it on, and whether it stands is still to come."""
 
     reference: str
     identity: str
     also: tuple[str, ...] = ()
     at: dt.datetime | None = None
     void: bool = False
+    pending: bool = False
     mismatch: dict[str, tuple[str, str]] = field(default_factory=dict)
     raw: dict[str, Any] = field(default_factory=dict)
 

@@ -228,15 +228,25 @@ def void(tx: Transaction, call: Call) -> Answer:
     return Answer(body=visible(doc=note))
 
 
-def void_by_billing(tx: Transaction, id: str) -> None:
+def void_by_billing(tx: Transaction, id: str, *, told: bool = True) -> None:
     """Billing takes back a credit note it had accepted, whatever state the invoice is in; void already: nothing."""
     note = tx.find(kind="credit_note", id=id)
-    if note is not None and note["status"] == "issued":
-        _void(tx=tx, note=note, allowed=_FINAL, payload={"cause": "billing could not complete it"})
+    if note is not None and note["status"] != "void":
+        _void(tx=tx, note=note, allowed=_FINAL, payload={"cause": "billing could not complete it"}, told=told)
 
 
-def _void(*, tx: Transaction, note: Doc, allowed: tuple[str, ...], payload: Doc | None) -> None:
-    if note["status"] != "issued":
+def issue_by_billing(tx: Transaction, id: str, *, told: bool = True) -> None:
+    """Billing completes a credit note that it had only taken on."""
+    note = tx.find(kind="credit_note", id=id)
+    if note is not None and note["status"] == "pending":
+        note["status"] = "issued"
+        tx.replace(kind="credit_note", doc=note)
+        if told:
+            tx.emit(type="credit_note.updated", doc=note)
+
+
+def _void(*, tx: Transaction, note: Doc, allowed: tuple[str, ...], payload: Doc | None, told: bool = True) -> None:
+    if note["status"] == "void":
         raise refusals.state(code="resource_already_void", message="This credit note is void already.")
     invoice = revisions.latest(tx=tx, key=note["invoice"])
     invoices.need_status(invoice=invoice, allowed=allowed, verb="void a credit note of")
@@ -259,4 +269,5 @@ def _void(*, tx: Transaction, note: Doc, allowed: tuple[str, ...], payload: Doc 
         currency=note["currency"],
         payload=payload,
     )
-    tx.emit(type="credit_note.voided", doc=note)
+    if told:
+        tx.emit(type="credit_note.voided", doc=note)

@@ -1,6 +1,7 @@
 """The literal table of billing's operations."""
 
 import sqlite3
+from functools import partial
 
 from agentops.sandbox import execute
 from agentops.sandbox.billing import common, credit_notes, customers, invoice_calls, lines
@@ -63,10 +64,20 @@ OPERATIONS = (
 BY_NAME = {operation.name: operation for operation in OPERATIONS}
 
 
-def _void_credit_note(db: sqlite3.Connection, target: str) -> None:
+def _void_credit_note(db: sqlite3.Connection, target: str, *, told: bool = True) -> None:
     tx = execute.synthetic(db=db, operation=BY_NAME["billing.credit_notes.void"])
-    credit_notes.void_by_billing(tx, target)
+    credit_notes.void_by_billing(tx, target, told=told)
+
+
+def _issue_credit_note(db: sqlite3.Connection, target: str, *, told: bool = True) -> None:
+    tx = execute.synthetic(db=db, operation=BY_NAME["billing.credit_notes.update"])
+    credit_notes.issue_by_billing(tx, target, told=told)
 
 
 # What billing does by itself, later (see courier.py).
-JOBS: dict[str, Job] = {"void_credit_note": _void_credit_note}
+JOBS: dict[str, Job] = {
+    "void_credit_note": _void_credit_note,
+    "void_credit_note_untold": partial(_void_credit_note, told=False),
+    "issue_credit_note": _issue_credit_note,
+    "issue_credit_note_untold": partial(_issue_credit_note, told=False),
+}

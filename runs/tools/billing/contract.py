@@ -52,6 +52,7 @@ CREATE_CREDIT = Contract(
     settling=dt.timedelta(seconds=5),
     call_limit=dt.timedelta(seconds=10),
     lookup_is_conclusive=True,
+    final_within=dt.timedelta(days=3),
     precondition=(
         "The invoice is read again just before. Billing itself refuses a credit on a replaced or voided invoice, or of "
         "more than is left of it; it takes no version."

@@ -41,6 +41,9 @@ def to_record(*, note: Doc, effect: dict[str, str], identity: str, invoice_ids: 
         "identity": (identity, str(noted.get("operation_identity", ""))),
         "status": ("issued", str(note["status"])),
     }
+    pending = note["status"] == "pending"
+    if pending:  # neither as sent nor otherwise: it is still to come
+        del found["status"]
     if note["invoice"] not in invoice_ids:
         found["invoice"] = (effect["invoice_id"], str(note["invoice"]))
     return Record(
@@ -49,6 +52,7 @@ def to_record(*, note: Doc, effect: dict[str, str], identity: str, invoice_ids: 
         identity=str(noted.get("operation_identity", "")),
         at=moment(note["created"]),
         void=note["status"] == "void",
+        pending=pending,
         mismatch={name: pair for name, pair in found.items() if pair[0] != pair[1]},
         raw=note,
     )
