@@ -39,7 +39,7 @@ def seen_recorded(*, operation: Operation) -> bool:
 
 
 def records_in(*, observation: Observation) -> list[dict[str, Any]]:
-    """The other side's records that an answer or a lookup showed, as `settle.as_found` keeps them."""
+    """The other side's records that an answer or a lookup showed, as `findings.as_found` keeps them."""
     found = observation.raw.get("records") if isinstance(observation.raw, dict) else None
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from reconciliation import csvfile, statement_queries, statement_words
 from reconciliation.columns import BadLine, Columns, parse
 from reconciliation.models import Case, Difference, Statement, StatementFile
-from reconciliation.services import statements
+from reconciliation.services import backed, statements
 from reconciliation.services.statements import StatementResult
 from reconciliation.statement_forms import ColumnsForm, PeriodForm, UploadForm
 from reconciliation.views import OTHER_LOGIN
@@ -140,6 +140,8 @@ def statement_page(request: HttpRequest, number: int) -> HttpResponse:
         "rows": [(one, _look(one, found)) for one in rows[:PAGE]],
         "page": page,
         "more": len(rows) > PAGE,
+        "backed": backed.backed(statement=found)[: backed.MOST] if found.finished_at else [],
+        "may_settle": request.user.has_perm("reconciliation.settle_case"),
         **_sums(found, looks),
     }
     fragment = request.headers.get("HX-Request") == "true"

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from reconciliation import statement_views, views
+from reconciliation import backed_views, statement_views, views
 
 urlpatterns = [
     path("cases/", views.queue, name="cases"),
@@ -20,6 +20,7 @@ urlpatterns = [
     path("statements/upload", statement_views.statement_upload, name="statement_upload"),
     path("statements/<int:number>/", statement_views.statement_page, name="statement"),
     path("statements/<int:number>/columns", statement_views.statement_columns, name="statement_columns"),
+    path("statements/<int:number>/settle", backed_views.statement_settle, name="statement_settle"),
     path("statements/<int:number>/export", statement_views.statement_export, name="statement_export"),
     path("statements/differences/<int:difference_id>/note", statement_views.difference_note, name="difference_note"),
 ]

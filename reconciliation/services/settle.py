@@ -24,7 +24,8 @@ from reconciliation.classification import (
     conclusive_from,
     unless_pending,
 )
-from reconciliation.comparison import in_words, label_of
+from reconciliation.comparison import in_words
+from reconciliation.findings import as_found, finding_of
 from reconciliation.models import Attempt, Observation, Operation, WorkerProcess
 from reconciliation.models.case import Case
 from reconciliation.models.operation import IN_FLIGHT, OperationState
@@ -257,7 +258,7 @@ def record_lookup(
     with transaction.atomic(durable=True):
         run, operation = moves.lock(operation_id=operation_id)
         attempts = sent_attempts(operation=operation)
-        finding, summary, conclusive = _finding(
+        finding, summary, conclusive = finding_of(
             lookup=lookup,
             problem=problem,
             asked_at=asked_at,
@@ -288,49 +289,6 @@ def record_lookup(
         transitions.wake(run=run, mark=False)
         faultpoints.reach("probe.recorded.before")
         return observation
-
-
-def as_found(lookup: Lookup) -> dict[str, Any]:
-    """What a lookup brought, as it is kept: each record with their reference and what differs from what was sent."""
-    records = [
-        {
-            "reference": one.reference,
-            "also": list(one.also),
-            "identity": one.identity,
-            "at": one.at.isoformat() if one.at else "",
-            "void": one.void,
-            "mismatch": {name: list(pair) for name, pair in one.mismatch.items()},
-            "raw": one.raw,
-        }
-        for one in lookup.records
-    ]
-    return {**lookup.raw, "records": records}
-
-
-def _finding(
-    *,
-    lookup: Lookup | None,
-    problem: str,
-    asked_at: dt.datetime,
-    contract: Contract,
-    attempts: list[Sent],
-    seen: bool,
-) -> tuple[F, str, bool]:
-    if lookup is None:
-        return F.UNREACHABLE, problem, False
-    if not lookup.records:
-        conclusive = absence_is_conclusive(contract=contract, attempts=attempts, asked_at=asked_at, seen=seen)
-        words = "proof that nothing happened" if conclusive else "not yet proof: it may still appear"
-        return F.ABSENT, f"none recorded under this identity ({words})", conclusive
-    if len(lookup.records) > 1:
-        return F.SEVERAL, f"{len(lookup.records)} recorded: {', '.join(one.reference for one in lookup.records)}", True
-    one = lookup.records[0]
-    if one.mismatch:
-        differing = ", ".join(label_of(key).lower() for key in one.mismatch)
-        return F.DIFFERENT, f"one recorded, {one.reference}, but not as sent: {differing}", True
-    if one.pending:
-        return F.FOUND, f"exactly one recorded, {one.reference}, taken on and not final yet", False
-    return F.FOUND, f"exactly one recorded, {one.reference}, as sent", True
 
 
 def _after_probe(

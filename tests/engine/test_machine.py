@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from agentops.steps import settling
-from reconciliation import attempts, classification, verdicts
+from reconciliation import attempts, classification, findings, verdicts
 from reconciliation.models import Operation
 from reconciliation.services import execute, settle
 from runs.tools.base import Repeat
@@ -131,7 +131,7 @@ def _the_last_answer_decides(*, earlier: Any, result: classification.Result, as_
 
 
 SENT, AFTER = attempts.sent_attempts, classification.after_answer
-ABSENCE = [(module, "absence_is_conclusive", _always(True)) for module in (settle, classification)]
+ABSENCE = [(module, "absence_is_conclusive", _always(True)) for module in (settle, findings, classification)]
 RULE = [
     (module, name, _always(classification.Resend.NEW_EPOCH))
     for module, name in ((settling, "resend"), (execute, "resend_rule"))
