@@ -88,7 +88,7 @@ def compose(*, notices: Sequence[Notice]) -> Letter:
     return Letter(
         to=first.recipient.email.strip(),
         subject=one_line(text=subject, limit=400),
-        text=_text(heading, items, why, preferences),
+        text=plain_text(heading=heading, items=items, why=why, preferences=preferences),
         html=render_to_string("mail/letter.html", context),
         headers=_headers(notices),
     )
@@ -184,7 +184,8 @@ def _talk(notice: Notice) -> tuple[str, tuple[str, ...], str]:
 _TELL = {Notice.Kind.ASKED: _asked, Notice.Kind.OUTCOME: _outcome, Notice.Kind.TALK: _talk}
 
 
-def _text(heading: str, items: Sequence[Item], why: str, preferences: str) -> str:
+def plain_text(*, heading: str, items: Sequence[Item], why: str, preferences: str) -> str:
+    """The mail for who reads no HTML: the same, in the same order."""
     parts: list[str] = [heading] if len(items) > 1 else []
     for item in items:
         parts.append(f"{item.title}: {item.amount}" if item.amount else item.title)

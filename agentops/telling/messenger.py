@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from django.db import DatabaseError, InterfaceError, OperationalError, connection
 
+from agentops.telling.case_mail import tell_next
 from agentops.telling.hooks import deliver_next
 from agentops.telling.mailer import send_next
 from approvals.services.telling import spread
@@ -36,6 +37,7 @@ class Job:
 JOBS = (
     Job(name="spreading of what is to be told", work=lambda: spread(limit=BATCH)),
     Job(name="mail", work=send_next, threads=2),
+    Job(name="mail about cases", work=tell_next),
     Job(name="webhooks", work=deliver_next, threads=4),
 )
 NAMES = tuple(job.name for job in JOBS)

@@ -4,6 +4,7 @@ from reconciliation.models.attempt import Attempt, WorkerProcess
 from reconciliation.models.case import Case, ProposedVerdict
 from reconciliation.models.correction import Correction
 from reconciliation.models.dependency import Dependency, ResourceHold
+from reconciliation.models.notice import CaseNotice
 from reconciliation.models.observation import Observation
 from reconciliation.models.operation import Operation, Reservation, TheirName
 from reconciliation.models.statement import Difference, Statement, StatementFile, StatementLine, StatementOurs
@@ -11,6 +12,7 @@ from reconciliation.models.statement import Difference, Statement, StatementFile
 __all__ = [
     "Attempt",
     "Case",
+    "CaseNotice",
     "Correction",
     "Dependency",
     "Difference",

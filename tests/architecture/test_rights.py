@@ -63,6 +63,7 @@ FROZEN = {
     "reconciliation_dependency": "name",
     "reconciliation_case": "number key operation_id kind opened_at",
     "reconciliation_theirname": "id system name operation_id",
+    "reconciliation_casenotice": "id case_id recipient_id stage created_at",
     "reconciliation_statement": "number key system source asked_by_id created_at",
     "reconciliation_statementline": "id statement_id number key reference identity account amount_minor currency at"
     " void raw",
