@@ -38,7 +38,7 @@ def at_risk() -> list[Risk]:
     sums: dict[tuple[str, dt.date, str], tuple[int, int]] = {}
     words = dict(Case.Kind.choices)
     for one in unsure.only("amount_minor", "currency", "actual", "settled_by", "created_at").iterator(chunk_size=2000):
-        kind = words.get(str(one.kind), ASKED)  # type: ignore[attr-defined]  # annotated
+        kind = words.get(str(one.kind), ASKED)
         key = (one.currency, _month_end(one.created_at), kind)
         number, minor = sums.get(key, (0, 0))
         sums[key] = (number + 1, minor + (one.real_minor or 0) + (one.other_minor or 0))

@@ -2,6 +2,7 @@
 as sent. Each case is a transaction of its own, after the other side was asked about it, and holds up no other."""
 
 import time
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -58,12 +59,11 @@ def backed(*, statement: Statement) -> list[Backed]:
         currency=F("operation__currency"),
         void=False,
     ).order_by("number")
-    ours = list(statement.lines.filter(operation__state__in=UNCONFIRMED).values_list("operation_id", "reference"))
-    operations, names = [one for one, _ in ours], [name for _, name in ours]
+    ours = list(lines.values_list("operation_id", "reference"))
+    operations: Counter[Any] = Counter(one for one, _ in ours)
+    names = Counter(name for _, name in ours)
     alone = {
-        one.operation_id: one
-        for one in as_sent
-        if operations.count(one.operation_id) == 1 and names.count(one.reference) == 1
+        one.operation_id: one for one in as_sent if operations[one.operation_id] == 1 and names[one.reference] == 1
     }
     found: dict[Any, Case] = {}
     open_ones = Case.objects.filter(operation__in=list(alone)).exclude(state=CaseState.RESOLVED)

@@ -33,7 +33,7 @@ def spread(*, limit: int) -> int:
     found += [(one, Stage.AGEING) for one in ageing.order_by("number")[:limit]]
     if not found:
         return 0
-    people = User.objects.with_perm(SETTLE, include_superusers=False).filter(is_active=True)  # type: ignore[attr-defined]
+    people = User.objects.with_perm(SETTLE, include_superusers=False).filter(is_active=True)
     now = clock.now()
     due = {user: _due(user, now) for user in people.order_by("pk")}
     rows = [

@@ -13,11 +13,14 @@ from django.test import Client
 from playwright.sync_api import Page, sync_playwright
 
 from agentops.explain import HIDDEN, without_secrets
-from reconciliation.models import Case, Correction, Operation
-from runs.services import tokens
+from reconciliation.models import Case, Correction, Operation, Statement
+from reconciliation.services import cases
+from runs import clock
+from runs.services import principals, tokens
 from tests.api.caller import Caller
 from tests.runpages import scenes, serving, world
 from tests.runpages.billing import Billing, record
+from tests.runpages.test_backed import listed
 from tests.runpages.test_desk import SEE, SETTLE, Maker, html, me
 
 AGO = world.NOW - dt.timedelta(hours=5)
@@ -127,7 +130,27 @@ def test_every_tool_says_what_it_promises(tomas: Client) -> None:
 
 
 @pytest.fixture
-def page(web: serving.Web, operation: Operation) -> Iterator[Page]:
+def doubtful(operation: Operation) -> int:
+    """The number of a case about our own record, claimed."""
+    admin = principals.of_user(user=world.admin())
+    result = cases.doubt(operation_id=operation.pk, principal=admin, reason="the customer’s invoice shows no credit")
+    return int(result.detail["case"])
+
+
+@pytest.fixture
+def statement(operation: Operation) -> Statement:
+    """One that backs an open case."""
+    now = clock.read()
+    found = Statement.objects.create(
+        system="billing", source="read", since=now - dt.timedelta(days=1), until=now,
+        asked_by=principals.system(), read_at=now, matched_at=now, finished_at=now,
+    )  # fmt: skip
+    listed(found, world.open_case(scenes.unknown(AGO, subject="CS-9")[1], "asked 8 times"), "INV-2041-CN-02")
+    return found
+
+
+@pytest.fixture
+def page(doubtful: int, statement: Statement, web: serving.Web, operation: Operation) -> Iterator[Page]:
     session = serving.session_of(world.admin())
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path="/usr/bin/chromium")
@@ -139,12 +162,21 @@ def page(web: serving.Web, operation: Operation) -> Iterator[Page]:
 
 
 @pytest.mark.browser
-def test_the_pages_are_for_everybody(page: Page, web: serving.Web, operation: Operation) -> None:
-    for name, at in (("operation", f"/operations/{operation.pk}/"), ("tools", "/tools/")):
+def test_the_pages_are_for_everybody(
+    page: Page, web: serving.Web, operation: Operation, doubtful: int, statement: Statement
+) -> None:
+    pages = {
+        "operation": f"/operations/{operation.pk}/",
+        "tools": "/tools/",
+        "case": f"/cases/{doubtful}/",
+        "cases": "/cases/",
+        "statement": f"/statements/{statement.pk}/",
+    }
+    for name, at in pages.items():
         for width in (1280, 390):
             page.set_viewport_size({"width": width, "height": 900})
             for colours in ("light", "dark"):
-                page.emulate_media(color_scheme=colours)  # type: ignore[arg-type]
+                page.context.add_cookies([{"name": "theme", "value": colours, "url": web.url}])
                 page.goto(web.url + at)
                 found = Axe().run(page)
                 assert found.violations_count == 0, found.generate_report()
