@@ -13,6 +13,7 @@ EVIDENCE_LABELS = {
     "differently": "What is different, and how do you know?",
     "did_not": "The proof that it did not happen",
     "twice": "How do you know, and which is which?",
+    "stands": "How do you know that it is right?",
     "noted": "What is true, and what was done about it where?",
 }
 REFERENCE_LABELS = {"happened": "Their reference", "differently": "Their reference", "twice": "The one that counts"}

@@ -21,7 +21,7 @@ from runs.tools.base import Contract
 
 V = Case.Verdict
 FAILED = OperationState.FAILED
-VERDICTS = (V.HAPPENED, V.DIFFERENTLY, V.DID_NOT, V.TWICE, V.NOTED)
+VERDICTS = (V.HAPPENED, V.DIFFERENTLY, V.DID_NOT, V.TWICE, V.NOTED, V.STANDS)
 NEED_REFERENCE = (V.HAPPENED, V.DIFFERENTLY, V.TWICE)
 
 
@@ -55,6 +55,8 @@ def ruled_out(*, operation: Operation, case: Case, given: Given, contract: Contr
         return refused
     if given.verdict == V.NOTED:
         return None if operation.is_settled else Refusal(code="not_settled", detail=state_of(operation))
+    if given.verdict == V.STANDS:
+        return _not_as_recorded(operation, case)
     if operation.is_settled:
         if refused := _no_correction(operation, given):
             return refused
@@ -63,6 +65,28 @@ def ruled_out(*, operation: Operation, case: Case, given: Given, contract: Contr
     if given.verdict == V.DID_NOT:
         return _may_have_happened(operation, case, contract)
     return _shown_otherwise(operation, case, given, contract)
+
+
+def _not_as_recorded(operation: Operation, case: Case) -> Refusal | None:
+    """Why our record of a settled operation cannot be called right: the other side has just been asked, and what it
+    shows is what our record says, all of it and nothing else."""
+    detail = state_of(operation)
+    if not operation.is_settled:
+        return Refusal(code="not_settled", detail=detail)
+    asked, found = _last_asked(operation, case), _shown(operation)
+    if asked is None:
+        return Refusal(code="not_asked", detail=detail)
+    if asked.finding == Observation.Finding.UNREACHABLE:
+        return Refusal(code="unreachable", detail={**detail, "problem": asked.summary})
+    if asked.finding == Observation.Finding.ABSENT and operation.state != FAILED:
+        return Refusal(code="shows_nothing", detail=detail)
+    ours = {operation.external_reference, operation.other_reference} - {None, ""}
+    against = [
+        one.reference
+        for one in found
+        if one.void == bool(ours & set(one.names)) or (not one.void and one.mismatch and not operation.is_different)
+    ]
+    return Refusal(code="not_right", detail={**detail, "reference": ", ".join(against)}) if against else None
 
 
 def _no_correction(operation: Operation, given: Given) -> Refusal | None:

@@ -48,6 +48,12 @@ CHOICES = (
         button="Ask again now",
     ),
     Choice(
+        key="stands",
+        word="Our record is right",
+        does="The other side shows what our record says, and the case closes with your evidence.",
+        button="Record: it is right",
+    ),
+    Choice(
         key="noted",
         word="Noted; put right outside",
         does="Our record stays as it is and nothing is sent. The case closes with your evidence, and run and operation "
@@ -57,6 +63,7 @@ CHOICES = (
 )
 # of a settled operation: each but the last puts our own record right, by a new entry
 _CORRECTIONS = (
+    CHOICES[-2],
     Choice(
         key="happened",
         word="It happened, as sent",
@@ -90,7 +97,7 @@ _CORRECTIONS = (
 def choices(*, settled: bool, correctable: bool) -> tuple[Choice, ...]:
     """The verdicts that may be given of an operation in such a state."""
     if not settled:
-        return tuple(one for one in CHOICES if one.key != "noted")
+        return CHOICES[:-2]
     return _CORRECTIONS if correctable else (CHOICES[-1],)
 
 
@@ -132,6 +139,8 @@ _SAID = {
     "not_unknown": "The operation is {state} by now, so no verdict about its outcome is left to give.",
     "not_settled": "The operation is {state}: it has to be settled before anything can be noted about it.",
     "as_recorded": "That is what our record says already. Nothing was recorded.",
+    "not_right": "{system} shows {reference} otherwise than our record has it, so our record is not right.",
+    "shows_nothing": "{system} shows nothing under our identity now, so our record cannot be called right.",
     "done_anew": "{by} has done the same in its place since, so this one cannot count as done too. Have one of them "
     "undone at {system}, and note it here.",
     "not_correctable": "The operation is {state}, so there is nothing in our record to correct.",

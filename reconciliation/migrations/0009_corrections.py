@@ -17,6 +17,16 @@ STATES = [
     ("compensated", "Reversed"),
 ]
 
+VERDICTS = [
+    ("happened", "It happened"),
+    ("differently", "It happened differently"),
+    ("did_not", "It did not happen"),
+    ("twice", "It happened twice"),
+    ("noted", "Noted; put right outside"),
+    ("stands", "Our record is right"),
+    ("by_probe", "Settled by asking"),
+]
+
 # a reversal moves a settled operation on and leaves what was recorded of it as it is
 ONLY_BY_ENTRY = """
 CREATE FUNCTION reconciliation_only_by_entry() RETURNS trigger LANGUAGE plpgsql AS $fn$ BEGIN
@@ -68,6 +78,8 @@ class Migration(migrations.Migration):
                 max_length=16,
             ),
         ),
+        migrations.AlterField("case", "verdict", models.CharField(blank=True, choices=VERDICTS, max_length=12)),
+        migrations.AlterField("proposedverdict", "verdict", models.CharField(choices=VERDICTS, max_length=12)),
         migrations.CreateModel(
             name="Correction",
             fields=[

@@ -32,6 +32,7 @@ class Case(models.Model):
         DID_NOT = "did_not", "It did not happen"
         TWICE = "twice", "It happened twice"
         NOTED = "noted", "Noted; put right outside"
+        STANDS = "stands", "Our record is right"
         BY_PROBE = "by_probe", "Settled by asking"
 
     number = models.BigAutoField(primary_key=True)

@@ -36,7 +36,7 @@ class CaseResult:
     evidence_needed, amount_needed, other_reference_needed, unknown_verdict, not_unknown, not_settled; of "it did not
     happen": sender_may_wake, seen_recorded, not_asked, unreachable, too_early; of what is said to have happened:
     none_recorded, undone, left_out, not_shown, same_record, not_as_sent, other_amount, no_amount; of a correction:
-    as_recorded, done_anew; of confirming:
+    as_recorded, done_anew; of our record being right: not_right, shows_nothing; of confirming:
     nothing_proposed, proposal_changed, own_proposal, proposer_lost_right, evidence_changed; of a process:
     not_waited_for, still_running; of a doubt: not_correctable, reason_needed; of any act: no_right (recorded in the
     run's stream).
@@ -301,9 +301,14 @@ def _apply(
     confirmed_by: Principal | None = None,
 ) -> CaseResult:
     """The verdict's consequence: for the operation, its cases and its run together, or for none of them."""
-    if given.verdict == V.NOTED:
+    if given.verdict in (V.NOTED, V.STANDS):
         resolve(
-            run=run, case=case, verdict=V.NOTED, evidence=given.evidence, actor=principal, confirmed_by=confirmed_by
+            run=run,
+            case=case,
+            verdict=V(given.verdict),
+            evidence=given.evidence,
+            actor=principal,
+            confirmed_by=confirmed_by,
         )
         return CaseResult(code="ok")
     records = named_records(operation=operation, given=given)

@@ -9,6 +9,7 @@ from django.db import DatabaseError, connection, transaction
 
 from agentops.corrected import start_notices
 from approvals.models import Allowance
+from reconciliation import queries
 from reconciliation.models import Case, Correction, Operation
 from reconciliation.services import cases
 from runs import record
@@ -186,6 +187,18 @@ def test_a_customer_who_was_told_is_written_to_by_a_run_of_its_own(
     assert len(drafts) == 2 and len(world.credits()) == 1
 
 
+def test_a_doubt_that_was_none_leaves_our_record_as_it_is(world: World, desk: Desk, operation: Operation) -> None:
+    case = doubted(desk, operation)
+    assert desk.settle(case, "stands", ask=False) == "not_asked"
+    assert desk.settle(case, "stands") == "ok"
+    case.refresh_from_db()
+    operation.refresh_from_db()
+    assert (case.verdict, operation.state, operation.settled_by) == ("stands", "succeeded", "answer")
+    assert not queries.disputes().exists() and not Correction.objects.exists()
+    void(note(0, world))
+    assert desk.settle(doubted(desk, operation), "stands") == "not_right"
+
+
 def test_who_may_not_settle_may_not_doubt(world: World, operation: Operation) -> None:
     priya: Principal = principals.of_user(user=world.people["priya"])
     assert cases.doubt(operation_id=operation.pk, principal=priya, reason="no").code == "no_right"
@@ -197,10 +210,8 @@ def test_an_earlier_note_no_longer_speaks_once_our_record_is_put_right(world: Wo
     void(note(0, world))
     desk.ask(operation)
     assert desk.settle(desk.case(done), "noted") == "ok"
-    from reconciliation.queries import disputes
-
-    assert disputes().count() == 1
+    assert queries.disputes().count() == 1
     assert desk.settle(doubted(desk, operation), "did_not") == "ok"
-    assert disputes().count() == 0
+    assert queries.disputes().count() == 0
     lookup_brings(operation)
-    assert disputes().count() == 0
+    assert queries.disputes().count() == 0
