@@ -190,15 +190,16 @@ def late(case: Case, tomas: Client, billing: Billing) -> Case:
     return Case.objects.get(operation=case.operation_id, state="open")
 
 
-def test_late_truth_can_be_noted_and_nothing_else(late: Case, tomas: Client, billing: Billing) -> None:
+def test_late_truth_can_be_noted_and_is_not_called_right(late: Case, tomas: Client, billing: Billing) -> None:
     claimed(tomas, late)
     page = html(tomas.get(f"/cases/{late.number}/"))
-    assert "Noted; put right outside" in page and 'value="did_not"' not in page and 'value="happened"' not in page
+    assert "Noted; put right outside" in page and 'value="did_not" disabled' in page and 'value="happened"' in page
     assert "Our record says: failed, as not done" in page
     assert "Billing names CR-5519, so $1,200.00 USD may be out although our record says it is not." in page
-    for form in (DID_NOT, {"verdict": "happened", "reference_happened": "CR-5519", "evidence_happened": "there"}):
-        status, page = settled(tomas, late, form)
-        assert status == 409 and "The operation is failed by now" in page
+    status, page = settled(tomas, late, DID_NOT)
+    assert status == 409 and "Not while billing shows CR-5519" in page
+    status, page = settled(tomas, late, {"verdict": "stands", "evidence_stands": "I am sure"})
+    assert status == 409 and "our record is not right" in page
     status, page = settled(tomas, late, {"verdict": "noted", "evidence_noted": " "})
     assert status == 422 and "Say how you know" in page
     assert settled(tomas, late, NOTED)[0] == 302
