@@ -92,6 +92,7 @@ def _item(one: CaseNotice) -> Item:
         ask=wording.shown(key="ask", value=f"{words.tool(operation.tool)} for {whom}"),
         lines=(opened + (f"{case.claimed_by} has it." if case.claimed_by else "nobody has it."),),
         said="",
+        said_label="",
         rows=({"label": "Why a person is asked", "value": wording.shown(key="why", value=case.why)},),
         url=settings.PUBLIC_URL + reverse("case", args=[case.pk]),
         link="Open the case",
