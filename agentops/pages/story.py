@@ -267,13 +267,12 @@ def _corrected(data: Data) -> Said:
     return Said(icon="equal-not", lead="Our record is corrected", text=was, note=note, tone="amber")
 
 
-def _cancelled(data: Data) -> Said:
-    return Said(
-        icon="circle-slash",
-        lead=f"Cancel asked for by {short(data.get('by', 'a person'), 80)}",
-        text=short(data.get("reason", "")),
-        tone="slate",
-    )
+def _by_person(icon: str, did: str, tone: str = "") -> Callable[[Data], Said]:
+    def told(data: Data) -> Said:
+        lead = f"{did} by {short(data.get('by', 'a person'), 80)}"
+        return Said(icon=icon, lead=lead, text=short(data.get("reason", "")), tone=tone)
+
+    return told
 
 
 def _wait_began(data: Data) -> Said:
@@ -336,7 +335,7 @@ _TOLD: dict[str, Callable[[Data], Said]] = {
     "case.released": _case("given back", ""),
     "case.proposed": _case("has a verdict that another admin has to confirm:", "amber"),
     "case.resolved": _case("settled", "green"),
-    "run.cancel_requested": _cancelled,
+    "run.cancel_requested": _by_person("circle-slash", "Cancel asked for", "slate"),
     "run.claimed_by_person": lambda data: Said(
         icon="hand", lead=f"Taken over by {short(data.get('by', 'a person'), 80)}", tone="amber"
     ),
@@ -351,12 +350,8 @@ _TOLD: dict[str, Callable[[Data], Said]] = {
         tone="amber",
     ),
     "run.released_by_person": lambda data: Said(icon="hand", lead="Given back to the list"),
-    "run.paused": lambda data: Said(
-        icon="pause", lead=f"Paused by {short(data.get('by', 'a person'), 80)}", text=short(data.get("reason", ""))
-    ),
-    "run.resumed": lambda data: Said(
-        icon="play", lead=f"Resumed by {short(data.get('by', 'a person'), 80)}", text=short(data.get("reason", ""))
-    ),
+    "run.paused": _by_person("pause", "Paused"),
+    "run.resumed": _by_person("play", "Resumed"),
     "run.frozen": lambda data: Said(
         icon="snowflake", lead="Held", text=f"by {short(data.get('why', 'a freeze'))}", tone="slate"
     ),
@@ -366,11 +361,7 @@ _TOLD: dict[str, Callable[[Data], Said]] = {
         text=f"a freeze had stopped the clock for {times.span(seconds=float(data.get('seconds', 0)))}",
         inner=True,
     ),
-    "run.try_again": lambda data: Said(
-        icon="repeat",
-        lead=f"Told to try again now by {short(data.get('by', 'a person'), 80)}",
-        text=short(data.get("reason", "")),
-    ),
+    "run.try_again": _by_person("repeat", "Told to try again now"),
     "signal.received": lambda data: Said(icon="bell", lead=f"Told from outside: {short(data.get('about', ''), 60)}"),
     "wait.began": _wait_began,
     "wait.linked": lambda data: Said(icon="play", lead=f"Started {short(data.get('about', 'a run'), 160)}"),
