@@ -12,7 +12,7 @@ _SEE_WORK = (
 )
 
 GROUPS: dict[str, tuple[str, ...]] = {
-    "manager": (*_SEE_WORK, "approvals.vote", "approvals.publish_policy"),
+    "manager": (*_SEE_WORK, "approvals.vote", "approvals.reassign", "approvals.publish_policy"),
     "support": (*_SEE_WORK, "runs.operate_run", "approvals.freeze"),
     "admin": (
         *_SEE_WORK,
@@ -22,6 +22,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "approvals.edit_policy",
         "approvals.publish_policy",
         "approvals.change_endpoint",
+        "approvals.reassign",
+        "approvals.arrange_absence",
     ),
 }
 

@@ -79,32 +79,32 @@ def lines(*, trial: Trial) -> list[Line]:
 
 def groups(*, trial: Trial) -> list[GroupWork]:
     """Every group that was asked or would be, by name."""
-    names = {
-        outcome.group for one in trial.tried for outcome in (one.happened, one.in_force, one.would) if outcome.group
-    }
-    return [_work(name, trial) for name in sorted(names)]
+    outcomes = [outcome for one in trial.tried for outcome in (one.happened, one.in_force, one.would)]
+    asked = {groups for outcome in outcomes for groups, _ in outcome.asked}
+    return [_work(groups, trial) for groups in sorted(asked)]
 
 
-def _work(group: str, trial: Trial) -> GroupWork:
-    def asked(outcomes: list[Outcome]) -> list[Outcome]:
-        return [one for one in outcomes if one.group == group]
+def _work(groups: tuple[str, ...], trial: Trial) -> GroupWork:
+    def asked(outcomes: list[Outcome]) -> list[int]:
+        """How many answers each stage that asks them needs."""
+        return [quorum for one in outcomes for names, quorum in one.asked if names == groups]
 
     would = asked([one.would for one in trial.tried])
-    times = _times(group)
+    times = _times(groups)
     return GroupWork(
-        group=group,
-        voters=rights.holders(group=group),
+        group=" or ".join(groups),
+        voters=rights.holders(groups=groups),
         happened=len(asked([one.happened for one in trial.tried])),
         in_force=len(asked([one.in_force for one in trial.tried])),
         would=len(would),
-        answers=sum(one.quorum for one in would),
+        answers=sum(would),
         seconds=statistics.median(times) if times else None,
         measured=len(times),
     )
 
 
-def _times(group: str) -> list[float]:
-    """Seconds from asked to decided, of the newest decisions of the group."""
-    rows = Decision.objects.filter(kind=Decision.Kind.PEOPLE, request__group=group).order_by("-decided_at")
+def _times(groups: tuple[str, ...]) -> list[float]:
+    """Seconds from asked to decided, of the newest decisions that asked them first."""
+    rows = Decision.objects.filter(kind=Decision.Kind.PEOPLE, request__group__in=groups).order_by("-decided_at")
     pairs = rows.values_list("request__created_at", "decided_at")[:MEASURED]
     return [(decided - asked).total_seconds() for asked, decided in pairs if asked is not None]

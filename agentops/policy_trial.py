@@ -27,18 +27,29 @@ Effect = Literal["allow", "ask", "deny", "none"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """`effect` none: it was never judged. `group` and `quorum` are set where people are asked."""
+    """`effect` none: it was never judged. `asked` are the stages where people are asked: groups and how many."""
 
     effect: Effect
     text: str = ""
-    group: str = ""
-    quorum: int = 0
+    asked: tuple[tuple[tuple[str, ...], int], ...] = ()
+
     confirm: str = "click"
+
+    @property
+    def group(self) -> str:
+        """`manager`, or `2 of finance, 1 of controllers`."""
+        if len(self.asked) == 1:
+            return " or ".join(self.asked[0][0])
+        return ", ".join(f"{quorum} of {' or '.join(groups)}" for groups, quorum in self.asked)
+
+    @property
+    def quorum(self) -> int:
+        """How many, where one stage asks; of several the words say it."""
+        return self.asked[0][1] if len(self.asked) == 1 else 0
 
     def same_as(self, other: "Outcome") -> bool:
         """Whether it leads to the same: the words of the reason do not count."""
-        mine = (self.effect, self.group, self.quorum, self.confirm)
-        return mine == (other.effect, other.group, other.quorum, other.confirm)
+        return (self.effect, self.asked, self.confirm) == (other.effect, other.asked, other.confirm)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,8 +152,8 @@ def _outcome(verdict: Verdict, proposal: Proposal, used: "_Used") -> Outcome:
     text = "; ".join(rule["text"] for rule in verdict.rules)
     if verdict.groups is None:
         return Outcome(effect="allow", text=text)
-    asked = verdict.groups
-    return Outcome(effect="ask", text=text, group=asked.group, quorum=asked.quorum, confirm=asked.confirm)
+    asked = tuple((stage.groups, stage.quorum) for stage in verdict.groups.chain)
+    return Outcome(effect="ask", text=text, asked=asked, confirm=verdict.groups.confirm)
 
 
 class _Used:
@@ -195,10 +206,16 @@ def _happened(proposals: list[Proposal]) -> tuple[dict[uuid.UUID, Outcome], dict
             found[key] = Outcome(effect="deny", text=reason)
     for decision in Decision.objects.filter(proposal__in=proposals, kind=Decision.Kind.POLICY):
         found[decision.proposal_id] = Outcome(effect="allow", text=_texts(decision.rules))
-    for asked in ApprovalRequest.objects.filter(proposal__in=proposals).order_by("created_at"):
+    for asked in (
+        ApprovalRequest.objects.filter(proposal__in=proposals).prefetch_related("stages").order_by("created_at")
+    ):
         requests[asked.proposal_id] = asked.pk
+        stages = [one for one in asked.stages.all() if one.added_by_id is None]
         found[asked.proposal_id] = Outcome(
-            effect="ask", text=_texts(asked.rules), group=asked.group, quorum=asked.quorum, confirm=asked.confirm
+            effect="ask",
+            text=_texts(asked.rules),
+            asked=tuple((tuple(one.groups), one.quorum) for one in stages),
+            confirm=asked.confirm,
         )
     return found, requests
 

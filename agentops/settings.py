@@ -4,6 +4,7 @@ import datetime as dt
 import importlib.util
 import os
 import re
+import zoneinfo
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -11,6 +12,7 @@ import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 
 from agentops.mail_address import BadMailAddress, mail_settings
+from approvals.working_time import Calendar
 from runs.money import MoneyError, parse_amount
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -27,6 +29,9 @@ def _stack_env() -> dict[str, str]:
 
 
 _ENV = {**_stack_env(), **os.environ}
+
+
+WEEK = "mon,tue,wed,thu,fri"
 
 
 def env(name: str, default: str = "") -> str:
@@ -81,6 +86,25 @@ def amounts(name: str) -> dict[str, int]:
             ) from None
         found[money.currency] = money.minor
     return found
+
+
+def working_time() -> Calendar:
+    """The calendar that working time is counted by. Raises ImproperlyConfigured."""
+    names = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+    try:
+        begins, _, ends = (env("WORKING_HOURS") or "09:00-17:00").partition("-")
+        return Calendar(
+            zone=zoneinfo.ZoneInfo(env("WORKING_ZONE") or "UTC"),
+            days=frozenset(names.index(day.strip().lower()) for day in (env("WORKING_DAYS") or WEEK).split(",")),
+            begins=dt.time.fromisoformat(begins.strip()),
+            ends=dt.time.fromisoformat(ends.strip()),
+            holidays=frozenset(dt.date.fromisoformat(day.strip()) for day in env("HOLIDAYS").split(",") if day.strip()),
+        )
+    except (ValueError, KeyError, OSError) as problem:
+        raise ImproperlyConfigured(
+            f"WORKING_ZONE, WORKING_DAYS, WORKING_HOURS and HOLIDAYS make no calendar ({problem}): write such as"
+            f" Europe/London, {WEEK}, 09:00-17:00 and 2026-12-25,2026-12-28"
+        ) from None
 
 
 DEBUG = flag("DEBUG")
@@ -270,6 +294,9 @@ HELD_RETRY = dt.timedelta(seconds=2)
 
 # ---- what one admin may settle alone; above it, and in any currency not named once one is, a second one confirms
 SETTLE_ALONE_UP_TO = amounts("SETTLE_ALONE_UP_TO")
+
+# ---- what rules call working time
+WORKING_TIME = working_time()
 
 LANGUAGE_CODE = "en-us"
 TIME_ZONE = "UTC"

@@ -102,16 +102,23 @@ def _two_groups(document: Any, found: list[_Read]) -> list[Problem]:
     problems = []
     for one, other in list(combinations(asking, 2))[:MAX_PAIRS]:
         assert one.rule.ask is not None and other.rule.ask is not None
-        if one.rule.ask.group == other.rule.ask.group:
+        if one.rule.ask.asks_the_same() == other.rule.ask.asks_the_same():
             continue
         example = _example(document, one, other)
         if example is not None:
             remedy = (
-                f"asks {one.rule.ask.group} where {other.rule.id} asks {other.rule.ask.group}{_said(example)}: two"
+                f"asks {_whom(one)} where {other.rule.id} asks {_whom(other)}{_said(example)}: two"
                 " groups cannot be asked at once, so that is refused; let one of them ask"
             )
             problems.append(_warn(one, remedy))
     return problems
+
+
+def _whom(one: _Read) -> str:
+    """The groups of its stages: `manager`, or `finance, then controllers`."""
+    assert one.rule.ask is not None
+    joint = ", then " if one.rule.ask.order == "sequential" else " and "
+    return joint.join(" or ".join(stage.groups) for stage in one.rule.ask.chain())
 
 
 def _example(document: Any, one: _Read, other: _Read) -> dict[str, Any] | None:

@@ -50,6 +50,10 @@ def body(*, event: Event, request: ApprovalRequest) -> str:
             "rows": request.page,
             "group": request.group,
             "quorum": request.quorum,
+            "stages": [
+                {"name": one.name, "groups": one.groups, "quorum": one.quorum, "in_turn": one.in_turn}
+                for one in request.stages.filter(added_by__isnull=True).order_by("position")
+            ],
             "policy": str(request.policy_version),
             "supersedes": None if request.supersedes_id is None else str(request.supersedes_id),
             "valid_until": request.valid_until.isoformat(),

@@ -8,7 +8,7 @@ would let `missing == 'x' || true` pass.
 import datetime as dt
 import json
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
@@ -18,24 +18,13 @@ from pydantic import ValidationError
 from approvals import confirming
 from approvals import rules as documents
 from approvals.expressions import MAX_INTEGER, ExpressionError
+from approvals.requirement import Answered, Escalation, Requirement, StageNeed, enough
 
 LABEL_LENGTH = 300
 KEY_LENGTH = 300
 _TYPES: dict[str, type] = {"string": str, "int": int, "bool": bool}
 # everything CEL is known to raise while evaluating
 _CEL_ERRORS = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Requirement:
-    """Who has to say yes: `quorum` members of `group`, within a time, usable for a time after that; `confirm` is what
-    each yes takes."""
-
-    group: str
-    quorum: int
-    respond_within: dt.timedelta
-    valid_for: dt.timedelta
-    confirm: confirming.Level = confirming.CLICK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,11 +69,11 @@ def evaluate(*, document: Mapping[str, Any], variables: Mapping[str, Any]) -> Ve
         return denied.verdict
 
 
-def satisfied(*, decision_kind: str, group: str, quorum: int, votes_for: int, confirm: str, verdict: Verdict) -> bool:
+def satisfied(*, decision_kind: str, asked: Sequence[Answered], in_order: bool, confirm: str, verdict: Verdict) -> bool:
     """Whether a yes already given is enough for a newer verdict.
 
-    `decision_kind` is "policy" or "people"; `group`, `quorum`, `confirm` and `votes_for` (people still entitled) are
-    those of the request it was given on.
+    `decision_kind` is "policy" or "people"; `asked` are the stages of the request it was given on, with the yes of
+    people still entitled, and `in_order` whether they were asked one after the other; `confirm` is what a yes took.
     """
     if verdict.effect == "allow":
         return True
@@ -92,7 +81,7 @@ def satisfied(*, decision_kind: str, group: str, quorum: int, votes_for: int, co
         return False
     if not confirming.enough(given=confirm, needed=verdict.groups.confirm):
         return False
-    return group == verdict.groups.group and votes_for >= max(quorum, verdict.groups.quorum)
+    return enough(asked=asked, in_order=in_order, wanted=verdict.groups)
 
 
 @lru_cache(maxsize=256)
@@ -163,15 +152,51 @@ def _added_up(asking: list[documents.Rule]) -> Requirement:
     asks = [rule.ask for rule in asking if rule.ask is not None]
     if len(asks) != len(asking):
         raise _Denied("policy_unreadable", "A rule asks, but names nobody to ask.")
-    groups = sorted({ask.group for ask in asks})
-    if len(groups) > 1:
-        raise _Denied("several_groups", f"Rules ask several groups at once ({', '.join(groups)}); one can be asked.")
+    chains = {ask.asks_the_same() for ask in asks}
+    named = sorted({group for ask in asks for stage in ask.chain() for group in stage.groups})
+    if not named:
+        raise _Denied("policy_unreadable", "A rule asks, but names nobody to ask.")
+    if len(chains) > 1:
+        raise _Denied("several_groups", f"Rules ask several groups at once ({', '.join(named)}); one can be asked.")
+    stages = tuple(_strictest(same) for same in zip(*(ask.chain() for ask in asks), strict=True))
+    reminders = [ask.remind_after_minutes for ask in asks if ask.remind_after_minutes is not None]
     return Requirement(
-        group=groups[0],
-        quorum=max(ask.quorum for ask in asks),
-        respond_within=dt.timedelta(minutes=min(ask.respond_within_minutes for ask in asks)),
-        valid_for=dt.timedelta(minutes=min(ask.valid_for_minutes for ask in asks)),
+        group=stages[0].groups[0],
+        quorum=sum(stage.quorum for stage in stages),
+        respond_within=_minutes(min(ask.respond_within_minutes for ask in asks)),
+        valid_for=_minutes(min(ask.valid_for_minutes for ask in asks)),
+        stages=stages if any(ask.stages for ask in asks) else (),
+        in_order=len(stages) > 1 and asks[0].order == "sequential",
         confirm=confirming.strictest(levels=[ask.confirm for ask in asks]),
+        clock="working" if all(ask.clock == "working" for ask in asks) else "elapsed",
+        remind_after=_minutes(min(reminders)) if reminders else None,
+        escalations=_escalations(asks),
+        when_late="reject" if any(ask.when_late == "reject" for ask in asks) else "expire",
+    )
+
+
+def _minutes(number: int) -> dt.timedelta:
+    return dt.timedelta(minutes=number)
+
+
+def _strictest(same: tuple[StageNeed, ...]) -> StageNeed:
+    """Of stages that ask the same people: the most of them needed, the fewest who end it."""
+    first = same[0]
+    return StageNeed(
+        name=first.name,
+        groups=first.groups,
+        quorum=max(stage.quorum for stage in same),
+        reject_at=min(stage.reject_at for stage in same),
+        person=first.person,
+    )
+
+
+def _escalations(asks: list[documents.Ask]) -> tuple[Escalation, ...]:
+    """Only what every asking rule names: nobody is asked whom one of them would not ask."""
+    named = [{(one.group, one.after_minutes) for one in ask.escalate or []} for ask in asks]
+    return tuple(
+        Escalation(after=_minutes(after), group=group)
+        for group, after in sorted(set[tuple[str, int]].intersection(*named), key=lambda pair: pair[1])
     )
 
 

@@ -164,7 +164,9 @@ def written(*, document: Mapping[str, Any]) -> str:
 
 # the database keeps the names of an object in an order of its own
 _ORDER = ["rules", "totals", "id", "effect", "text", "when", "ask", "group", "quorum", "respond_within_minutes"]
-_ORDER += ["valid_for_minutes", "confirm", "key", "amount", "limits"]
+_ORDER += ["order", "stages", "name", "groups", "reject_at", "person", "within_limit", "team", "region"]
+_ORDER += ["valid_for_minutes", "confirm", "clock", "remind_after_minutes", "escalate", "after_minutes", "when_late"]
+_ORDER += ["key", "amount", "limits"]
 
 
 def _in_order(value: Any) -> Any:

@@ -5,8 +5,10 @@ import datetime as dt
 from django.db import connection
 from django.db.models import Case, Exists, Q, QuerySet, When
 
+from approvals import working_time
 from approvals.models import ApprovalRequest, Freeze
 from approvals.models.freeze import EVERYTHING
+from approvals.working_calendar import calendar
 from runs.models import Run
 
 FROZEN = "frozen"  # the code of whatever is refused or held because of one
@@ -82,13 +84,27 @@ def answer_by(*, request: ApprovalRequest, run: Run, now: dt.datetime) -> dt.dat
 def moved(*, request: ApprovalRequest, run: Run, now: dt.datetime) -> dt.datetime:
     """When the answer is due: as asked at first, and later by every freeze that began before it had passed, two at
     once counting once. Never later than an approval would be good."""
+    until = later(request=request, run=run, at=request.respond_by - request.stopped_for, now=now)
+    return max(request.respond_by, min(until, request.valid_until))
+
+
+def later(*, request: ApprovalRequest, run: Run, at: dt.datetime, now: dt.datetime) -> dt.datetime:
+    """A time of the request's clock as it was set at first, moved on by what freezes have stopped that clock since it
+    was asked. Of working time only working time is lost to a freeze."""
     scopes = [EVERYTHING, of_workflow(run.workflow), of_tool(request.proposal.tool)]
     found = Freeze.objects.filter(Q(lifted_at__isnull=True) | Q(lifted_at__gt=request.created_at), scope__in=scopes)
-    until, counted_to = request.respond_by - request.stopped_for, request.created_at
+    until, counted_to = at, request.created_at
     for since, lifted_at in found.order_by("since").values_list("since", "lifted_at"):
         begins, ends = max(since, counted_to), min(lifted_at or now, now)
         if begins >= until:
             break
         if ends > begins:
-            until, counted_to = until + (ends - begins), ends
-    return max(request.respond_by, min(until, request.valid_until))
+            until, counted_to = _plus(request, until, begins, ends), ends
+    return until
+
+
+def _plus(request: ApprovalRequest, until: dt.datetime, begins: dt.datetime, ends: dt.datetime) -> dt.datetime:
+    if request.clock != "working":
+        return until + (ends - begins)
+    lost = working_time.between(calendar=calendar(), since=begins, until=ends)
+    return working_time.later(calendar=calendar(), since=until, by=lost)

@@ -11,14 +11,17 @@ from django.contrib.auth.models import Group, User
 from django.db import connection
 
 
-def share_users(*, user_ids: Iterable[int], group: str) -> None:
-    """Hold the users' rows (which stand for their memberships) and the group's name until the transaction ends."""
+def share_users(*, user_ids: Iterable[int], groups: Iterable[str]) -> None:
+    """Hold the users' rows (which stand for their memberships) and the groups' names until the transaction ends."""
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT id FROM {User._meta.db_table} WHERE id = ANY(%s::int[]) ORDER BY id FOR SHARE",
             [sorted(set(user_ids))],
         )
-        cursor.execute(f"SELECT id FROM {Group._meta.db_table} WHERE name = %s FOR SHARE", [group])
+        cursor.execute(
+            f"SELECT id FROM {Group._meta.db_table} WHERE name = ANY(%s) ORDER BY id FOR SHARE",
+            [sorted(set(groups))],
+        )
 
 
 def share_decision(*, decision_id: uuid.UUID) -> None:

@@ -4,15 +4,19 @@ The voting transaction asks under its locks; pages ask without, to say beforehan
 """
 
 import datetime as dt
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from django.contrib.auth.models import User
 
-from approvals import freezes, rights
+from approvals import freezes
+from approvals import seating as seats_of
 from approvals.evaluation import Verdict, satisfied
-from approvals.models import ApprovalRequest, PolicyVersion, Vote
+from approvals.models import ApprovalRequest, PolicyVersion, Stage, Vote
 from approvals.models.request import RequestState
+from approvals.requirement import Answered
+from approvals.seating import Seating
 from runs import hot
 from runs.models import Principal, Proposal, Run
 from runs.models.run import RunState
@@ -41,7 +45,7 @@ def closed(*, request: ApprovalRequest, run: Run, user: User, now: dt.datetime) 
     if request.state == RequestState.SENT_BACK and request.closed_at is not None:
         by = str(request.closed_by or "Somebody")
         return Objection(code="sent_back", detail={"by": by, "at": request.closed_at.isoformat()})
-    if request.state == RequestState.EXPIRED:
+    if request.state in (RequestState.EXPIRED, RequestState.REJECTED):  # rejected without a decision: nobody answered
         return Objection(code="expired", detail={"at": request.respond_by.isoformat()})
     return _ended(request, run)
 
@@ -62,12 +66,16 @@ def _decided(request: ApprovalRequest, user: User) -> Objection | None:
     if decision is None:
         return None
     choice = Vote.Choice.APPROVE if decision.approved else Vote.Choice.REJECT
-    votes = list(Vote.objects.filter(request=request, choice=choice).select_related("principal").order_by("at", "id"))
+    votes = list(
+        Vote.objects.filter(request=request, choice=choice)
+        .select_related("principal", "instead_of")
+        .order_by("at", "id")
+    )
     return Objection(
         code="decided",
         detail={
             "choice": str(choice),
-            "by": ", ".join(vote.principal.label for vote in votes),
+            "by": ", ".join(vote.whose for vote in votes),
             "at": decision.decided_at.isoformat(),
             "people": len(votes),
             "yours": any(vote.principal.user_id == user.pk for vote in votes),
@@ -85,33 +93,44 @@ def _successor(request: ApprovalRequest) -> dict[str, Any]:
     return {} if successor is None else {"successor": str(successor.pk)}
 
 
-def entitlement(*, request: ApprovalRequest, user: User) -> Objection | None:
-    """The person's account or rights do not allow it."""
-    if rights.still_entitled(user_ids=[user.pk], group=request.group):
+def entitlement(*, seating: Seating) -> Objection | None:
+    """The person's account or rights do not allow it: no stage, now or later, asks them or whom they stand in for."""
+    if seating.seats():
         return None
-    if not User.objects.filter(pk=user.pk, is_active=True).exists():
+    if not User.objects.filter(pk=seating.user.pk, is_active=True).exists():
         return Objection(code="inactive")
-    return Objection(code="no_right", detail={"group": request.group})
+    return Objection(code="no_right", detail={"group": whom(stages=seating.stages)})
+
+
+def entitled_now(*, request: ApprovalRequest, user: User) -> Objection | None:
+    """The same for who has not been looked at yet."""
+    return entitlement(seating=seats_of.of(request=request, user=user))
+
+
+def whom(*, stages: Sequence[Stage]) -> str:
+    """`manager`, or `finance or controllers`: the groups of all stages, and the people added by name."""
+    names = [name for stage in stages for name in stage.every_group]
+    names += [stage.name for stage in stages if stage.person_id is not None]
+    return " or ".join(dict.fromkeys(names))
 
 
 def policy(*, request: ApprovalRequest, version: PolicyVersion | None, verdict: Verdict | None) -> Objection | None:
     """The policy in force (`version`) would not be content with what is asked here; None and no verdict never are."""
     if version is not None and version.pk == request.policy_version_id:
         return None
-    if (
-        version is not None
-        and verdict is not None
-        and satisfied(
-            decision_kind="people",
-            group=request.group,
-            quorum=request.quorum,
-            votes_for=request.quorum,
-            confirm=request.confirm,
-            verdict=verdict,
-        )
-    ):
+    if version is not None and verdict is not None and _would_do(request, verdict):
         return None
     return Objection(code="policy_changed", detail={} if version is None else {"policy": str(version)})
+
+
+def _would_do(request: ApprovalRequest, verdict: Verdict) -> bool:
+    """With every stage answered, the newer verdict would be content."""
+    stages = Stage.objects.filter(request=request, added_by__isnull=True).order_by("position")
+    answered = [Answered(need=stage.need, yes=stage.quorum) for stage in stages]
+    in_order = any(stage.in_turn for stage in stages)
+    return satisfied(
+        decision_kind="people", asked=answered, in_order=in_order, confirm=request.confirm, verdict=verdict
+    )
 
 
 def involvement(*, run: Run, user: User) -> Objection | None:
@@ -130,18 +149,48 @@ _PERSON = hot.Query(lambda user: Principal.objects.filter(user=user))
 _PROPOSED = hot.Query(lambda run, proposer: Proposal.objects.filter(run=run, proposer=proposer)[:1])
 
 
-def voted(*, request: ApprovalRequest, user: User) -> Objection | None:
-    """They have given their word already, and it waits for others'."""
-    vote = Vote.objects.filter(request=request, principal__user_id=user.pk).first()
+def voted(*, seating: Seating) -> Objection | None:
+    """They have given their word already, or somebody has for them, and it waits for others'."""
+    own = seating.own_vote
+    vote = own or seating.vote_instead
     if vote is None:
         return None
-    votes_for = Vote.objects.filter(request=request, choice=Vote.Choice.APPROVE).count()
-    return Objection(
-        code="already_voted",
-        detail={
-            "choice": vote.choice,
-            "at": vote.at.isoformat(),
-            "votes_for": votes_for,
-            "quorum": request.quorum,
-        },
-    )
+    detail: dict[str, Any] = {
+        "choice": vote.choice,
+        "at": vote.at.isoformat(),
+        "votes_for": sum(1 for one in seating.votes if one.choice == Vote.Choice.APPROVE),
+        "quorum": seating.needed_in_all,
+    }
+    if own is None:
+        return Objection(code="stand_in_voted", detail={**detail, "by": vote.principal.label})
+    return Objection(code="already_voted", detail=detail)
+
+
+def turn(*, seating: Seating) -> Objection | None:
+    """No stage that asks them is asked now."""
+    if seating.free():
+        return None
+    asked = [stage for stage in seating.stages if stage.is_asked]
+    seats = seating.seats()
+    if any(seat.stage.is_asked for seat in seats):  # those they stand in for have all answered
+        away = next(seat.instead_of for seat in seats if seat.stage.is_asked and seat.instead_of)
+        return Objection(code="away_has_voted", detail={"whom": away.name})
+    now = " and ".join(stage.name for stage in asked)
+    later = next((seat.stage for seat in seats if seat.stage.opened_at is None), None)
+    if later is not None:
+        return Objection(code="not_yet", detail={"stage": later.name, "now": now})
+    return Objection(code="stage_met", detail={"stage": seats[0].stage.name, "now": now})
+
+
+def first(*, request: ApprovalRequest, user: User, now: dt.datetime) -> Objection | None:
+    """The first reason why the person's word would not count now, or None."""
+    found = closed(request=request, run=request.run, user=user, now=now)
+    if found is not None:
+        return found
+    seen = seats_of.of(request=request, user=user)
+    return (
+        entitlement(seating=seen)
+        or involvement(run=request.run, user=user)
+        or voted(seating=seen)
+        or turn(seating=seen)
+    )  # fmt: skip

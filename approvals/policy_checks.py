@@ -4,9 +4,11 @@ import re
 
 from django.contrib.auth.models import Group
 
-from approvals import expressions, rights
+from approvals import expressions, seating
 from approvals.models import Policy, PolicyTool
+from approvals.requirement import StageNeed
 from approvals.rules import VARIABLES, PolicyDocument, Problem
+from approvals.seating import Known
 from approvals.words import is_blank, storable
 from runs.texts import one_line
 from runs.tools.registry import TOOLS
@@ -32,25 +34,79 @@ def note_problems(*, note: str) -> list[Problem]:
 
 
 def group_problems(*, document: PolicyDocument) -> list[Problem]:
-    """A rule that asks people who cannot answer would let every request expire: an absent group means nobody."""
-    problems = []
+    """A rule that asks people who cannot answer would let every request expire: an absent or empty group means
+    nobody."""
     asking = [(rule, rule.ask) for rule in document.rules if rule.ask is not None]
-    voters = {group: rights.holders(group=group) for group in {ask.group for _, ask in asking}}
-    existing = set(Group.objects.filter(name__in=voters).values_list("name", flat=True))
-    waits = "every request of this rule would wait for nobody"
+    named = {group for _, ask in asking for stage in ask.chain() for group in stage.groups}
+    named |= {step.group for _, ask in asking for step in ask.escalate or []}
+    people = list(seating.known(groups=named).values())
+    existing = set(Group.objects.filter(name__in=named).values_list("name", flat=True))
+    problems: list[Problem] = []
     for rule, ask in asking:
-        group, quorum = ask.group, ask.quorum
-        able = voters[group]
-        if group not in existing:
-            remedy = f"names {group}, which is not a group, so {waits}; name an existing one"
-        elif able == 0:
-            remedy = f"names {group}, in which nobody may vote: {waits}; add a member who holds the right to vote"
-        elif able < quorum:
-            remedy = f"asks {quorum} people of {group}, in which {able} may vote; ask fewer or add members"
-        else:
-            continue
-        problems.append(Problem(where=rule.id, field="ask.group", remedy=remedy))
+        found = len(problems)
+        for number, stage in enumerate(ask.chain(), start=1):
+            if remedy := _nobody(stage, people, existing):
+                field = f"ask.stages.{number}" if ask.stages else "ask.group"
+                problems.append(Problem(where=rule.id, field=field, remedy=remedy))
+        if ask.stages and len(problems) == found and (few := _too_few_together(ask.chain(), people)):
+            problems.append(Problem(where=rule.id, field="ask.stages", remedy=few))
+        for step in ask.escalate or []:
+            if step.group not in existing or not any(step.group in one.groups for one in people):
+                remedy = f"names {step.group}, in which nobody may vote, so it would ask nobody more; name another"
+                problems.append(Problem(where=rule.id, field="ask.escalate", remedy=remedy))
     return problems
+
+
+_WAITS = "every request of this rule would wait for nobody"
+
+
+def _nobody(stage: StageNeed, people: list[Known], existing: set[str]) -> str:
+    for group in stage.groups:
+        if group not in existing:
+            return f"names {group}, which is not a group, so {_WAITS}; name an existing one"
+    names = " or ".join(stage.groups)
+    members = [one for one in people if one.groups.intersection(stage.groups)]
+    able = [one for one in members if meets(person=one, need=stage)]
+    if not members:
+        return f"names {names}, in which nobody may vote: {_WAITS}; add a member who holds the right to vote"
+    if not able:
+        return f"asks {names}, in which nobody who may vote meets its conditions: {_WAITS}; set what is asked of them"
+    if len(able) < stage.quorum:
+        return f"asks {stage.quorum} people of {names}, in which {len(able)} may vote; ask fewer or add members"
+    return ""
+
+
+def meets(*, person: Known, need: StageNeed) -> bool:
+    """As far as it can be told without an amount."""
+    wanted = need.person
+    return (
+        wanted.team in ("", person.team)
+        and wanted.region in ("", person.region)
+        and (not wanted.within_limit or bool(person.limits))
+    )  # fmt: skip
+
+
+def _too_few_together(chain: tuple[StageNeed, ...], people: list[Known]) -> str:
+    """One person counts in one stage only: whether there are enough different ones for all of them."""
+    seats = [
+        [one.user.pk for one in people if one.groups.intersection(stage.groups) and meets(person=one, need=stage)]
+        for stage in chain
+        for _ in range(stage.quorum)
+    ]
+    taken: dict[int, int] = {}
+
+    def place(seat: int, tried: set[int]) -> bool:
+        for person in seats[seat]:
+            if person not in tried:
+                tried.add(person)
+                if person not in taken or place(taken[person], tried):
+                    taken[person] = seat
+                    return True
+        return False
+
+    if all(place(seat, set()) for seat in range(len(seats))):
+        return ""
+    return "ask more different people than there are, as one person counts in one stage; ask fewer or add members"
 
 
 def tool_problems(*, policy: Policy, tools: list[str]) -> list[Problem]:

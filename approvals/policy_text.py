@@ -9,13 +9,47 @@ from runs.money import Money, MoneyError
 
 def asks(*, ask: dict[str, Any]) -> str:
     """Who is asked and for how long, in a sentence."""
-    people = "one person" if ask["quorum"] == 1 else f"{ask['quorum']} people"
+    worked = " of working time" if ask.get("clock") == "working" else ""
+    parts = [
+        f"asks {chain(ask=ask)}",
+        f"to be answered within {ask['respond_within_minutes']} min{worked}",
+        f"usable for {ask['valid_for_minutes']} min after that",
+    ]
+    if "remind_after_minutes" in ask:
+        parts.append(f"reminds every {ask['remind_after_minutes']} min")
+    for step in ask.get("escalate", []):
+        parts.append(f"after {step['after_minutes']} min asks {step['group']} as well")
+    if ask.get("when_late") == "reject":
+        parts.append("rejects when nobody answers in time")
     level = ask.get("confirm", confirming.CLICK)
-    takes = "" if level == confirming.CLICK else f"; each approval takes {confirming.WORDS.get(level, level)}"
-    return (
-        f"asks {people} of {ask['group']}; to be answered within {ask['respond_within_minutes']} min, "
-        f"usable for {ask['valid_for_minutes']} min after that{takes}"
-    )
+    if level != confirming.CLICK:
+        parts.append(f"each approval takes {confirming.WORDS.get(level, level)}")
+    return "; ".join([", ".join([f"{parts[0]}; {parts[1]}", parts[2]]), *parts[3:]])
+
+
+def chain(*, ask: dict[str, Any]) -> str:
+    """`2 people of finance, then one person of controllers`."""
+    if "stages" not in ask:
+        return f"{_people(ask['quorum'])} of {ask['group']}"
+    joint = ", then " if ask.get("order") == "sequential" else " and "
+    return joint.join(stage(one=one) for one in ask["stages"])
+
+
+def stage(*, one: dict[str, Any]) -> str:
+    """`Finance: 2 people of finance or treasury, each within their own limit; 2 who say no end it`."""
+    said = f"{one['name']}: {_people(one['quorum'])} of {' or '.join(one['groups'])}"
+    person = one.get("person", {})
+    if person.get("within_limit"):
+        said += ", each within their own limit"
+    for name in ("team", "region"):
+        if person.get(name):
+            said += f", of the {name} {person[name]}"
+    reject_at = one.get("reject_at", 1)
+    return f"{said} ({reject_at} who say no end it)" if reject_at > 1 else said
+
+
+def _people(number: int) -> str:
+    return "one person" if number == 1 else f"{number} people"
 
 
 def limits(*, total: dict[str, Any]) -> list[str]:

@@ -7,11 +7,12 @@ from typing import Literal
 from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from approvals import objections, rights
+from approvals import objections, seating
 from approvals.binding import binding_digest
-from approvals.models import ApprovalRequest, DraftRevision, Freeze, PolicyDraft, Vote
+from approvals.models import ApprovalRequest, DraftRevision, Freeze, PolicyDraft, Stage, Vote
 from approvals.models.draft import DraftState
 from approvals.models.request import RequestState
+from approvals.seating import Known
 from runs import clock, keeping
 from runs.models import Evidence, Principal, Proposal, Run
 
@@ -38,7 +39,7 @@ def inbox(*, user: User, tab: Tab, limit: int, after: uuid.UUID | None = None) -
     last = ApprovalRequest.objects.filter(pk=after).first() if after is not None else None
     if last is not None:
         rows = rows.filter(_beyond(last, tab))
-    return list(rows.select_related(*_SHOWN).prefetch_related("votes__principal").order_by(*order)[:limit])
+    return list(rows.select_related(*_SHOWN).prefetch_related("votes__principal", "stages").order_by(*order)[:limit])
 
 
 def waiting_count(*, user: User) -> int:
@@ -55,12 +56,7 @@ def drafts_waiting(*, user: User) -> int:
 
 def may_vote(*, user: User, request: ApprovalRequest) -> str:
     """The code of the reason why the person's vote would be refused now, or "" (see `approvals.words`)."""
-    found = (
-        objections.closed(request=request, run=request.run, user=user, now=clock.now())
-        or objections.entitlement(request=request, user=user)
-        or objections.involvement(run=request.run, user=user)
-        or objections.voted(request=request, user=user)
-    )
+    found = objections.first(request=request, user=user, now=clock.now())
     return "" if found is None else found.code
 
 
@@ -94,16 +90,43 @@ def _open(*, user: User, mine: bool) -> QuerySet[ApprovalRequest]:
     # while something is frozen, or was a moment ago, the stored time may not be the one that counts
     in_time = Q(respond_by__gt=clock.ClockTimestamp()) | Exists(Freeze.objects.filter(thawed_at__isnull=True))
     still = ApprovalRequest.objects.filter(in_time, state=RequestState.OPEN, run__cancel_requested_at__isnull=True)
-    if not rights.may_vote_at_all(user=user):
+    people = seating.known(user_ids=[user.pk, *seating.covered(user=user)])
+    if user.pk not in people:
         return still.none() if mine else still
-    part = Principal.objects.filter(user_id=user.pk)
-    for_user = (
-        Q(group__in=user.groups.values("name"))
-        & ~Exists(part.filter(pk__in=[OuterRef("run__initiator"), OuterRef("run__run_as"), OuterRef("run__agent")]))
-        & ~Exists(Proposal.objects.filter(run=OuterRef("run"), proposer__user_id=user.pk))
-        & ~Exists(Vote.objects.filter(request=OuterRef("pk"), principal__user_id=user.pk))
-    )
+    for_user = Q()
+    for one in people.values():
+        for_user |= _asks(one)
+    for_user &= _no_part(user) & ~Q(Exists(Vote.objects.filter(_of_person(user), request=OuterRef("pk"))))
     return still.filter(for_user) if mine else still.exclude(for_user)
+
+
+def _asks(person: Known) -> Q:
+    """The request asks this very person now, who has no part in it and has not answered."""
+    stages = Stage.objects.filter(
+        seating.stages_for(person=person),
+        seating.handed_to(person=person),
+        request=OuterRef("pk"),
+        opened_at__isnull=False,
+        met_at__isnull=True,
+    )
+    return (
+        Q(Exists(stages))
+        & _no_part(person.user)
+        & ~Q(Exists(Vote.objects.filter(_of_person(person.user), request=OuterRef("pk"))))
+    )  # fmt: skip
+
+
+def _of_person(user: User) -> Q:
+    """Votes that the person gave, or that were given for them."""
+    return Q(principal__user_id=user.pk) | Q(instead_of__user_id=user.pk)
+
+
+def _no_part(user: User) -> Q:
+    part = Principal.objects.filter(user_id=user.pk)
+    return (
+        ~Q(Exists(part.filter(pk__in=[OuterRef("run__initiator"), OuterRef("run__run_as"), OuterRef("run__agent")])))
+        & ~Q(Exists(Proposal.objects.filter(run=OuterRef("run"), proposer__user_id=user.pk)))
+    )  # fmt: skip
 
 
 def _decided() -> QuerySet[ApprovalRequest]:

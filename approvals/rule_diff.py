@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from approvals.condition_words import in_words
-from approvals.policy_text import asks, limits
+from approvals.policy_text import asks, limits, stage
 
 Kind = Literal["added", "removed", "changed"]
 EFFECTS = {"allow": "needs no approval", "ask": "asks people", "deny": "is refused"}
@@ -88,6 +88,8 @@ def _rule_fields(rule: dict[str, Any]) -> dict[str, tuple[str, str]]:
     }
     if ask := rule.get("ask"):
         found["Who is asked"] = (asks(ask=ask), "")
+        for number, one in enumerate(ask.get("stages", []), start=1):
+            found[f"Stage {number}"] = (stage(one=one), "")
     return found
 
 

@@ -2,13 +2,14 @@
 
 A document holds rules (CEL conditions over `VARIABLES`) and running totals:
 
-    {"rules": [{"id", "effect": "allow" | "ask" | "deny", "text", "when", "ask": {...} for ask only}],
+    {"rules": [{"id", "effect": "allow" | "ask" | "deny", "text", "when", "ask": {...} for ask only, see `Ask`}],
      "totals": [{"id", "text", "key": [variables], "amount": "amount_minor", "limits": {"USD": "2000000"}}]}
 
 Amounts are whole minor units; limits are written as text.
 """
 
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -16,6 +17,7 @@ import cel
 from pydantic import AfterValidator, Field, StringConstraints, ValidationError
 
 from approvals import confirming, expressions
+from approvals.requirement import Clock, Person, StageNeed, WhenLate
 from runs.canonical import nfc
 from runs.money import CurrencyText, MinorText, Strict
 
@@ -54,16 +56,78 @@ Id = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_l
 Text = Annotated[str, StringConstraints(min_length=1, max_length=300), AfterValidator(_plain)]
 
 
-class Ask(Strict):
-    """Who is asked: members of one group, how many of them, until when, how long their yes may be used, and what a yes
-    takes beyond the click (see `confirming`)."""
+GroupName = Annotated[str, StringConstraints(min_length=1, max_length=150), AfterValidator(_plain)]
+Label = Annotated[str, StringConstraints(min_length=1, max_length=60), AfterValidator(_plain)]
+People = Annotated[int, Field(ge=1, le=10)]
+Minutes = Annotated[int, Field(ge=1, le=43_200)]
 
-    group: Annotated[str, StringConstraints(min_length=1, max_length=150), AfterValidator(_plain)]
-    quorum: Annotated[int, Field(ge=1, le=10)]
-    respond_within_minutes: Annotated[int, Field(ge=1, le=43_200)]
+
+class PersonText(Strict):
+    """What a person must be to answer, by what is set about them; nothing set about them meets nothing."""
+
+    within_limit: bool | None = None
+    team: Label | None = None
+    region: Label | None = None
+
+
+class StageText(Strict):
+    """One stage: who is asked, how many have to agree, and how many of them end it by saying no (one, if not said)."""
+
+    name: Label
+    groups: Annotated[list[GroupName], Field(min_length=1, max_length=6)]
+    quorum: People
+    reject_at: People | None = None
+    person: PersonText | None = None
+
+    def need(self) -> StageNeed:
+        person = self.person or PersonText()
+        return StageNeed(
+            name=self.name,
+            groups=tuple(sorted(set(self.groups))),
+            quorum=self.quorum,
+            reject_at=self.reject_at or 1,
+            person=Person(
+                within_limit=bool(person.within_limit), team=person.team or "", region=person.region or ""
+            ),
+        )  # fmt: skip
+
+
+class EscalationText(Strict):
+    after_minutes: Minutes
+    group: GroupName
+
+
+class Ask(Strict):
+    """Who is asked, until when, and how long their yes may be used.
+
+    Either `group` and `quorum`: that many members of one group. Or `stages`, in order or all at once. Times are elapsed
+    time unless `clock` says working; late is what `when_late` says, and never a yes.
+    """
+
+    group: GroupName | None = None
+    quorum: People | None = None
+    order: Literal["sequential", "parallel"] | None = None
+    stages: Annotated[list[StageText], Field(min_length=1, max_length=6)] | None = None
+    respond_within_minutes: Minutes
     valid_for_minutes: Annotated[int, Field(ge=1, le=10_080)]
     # a click is left out of what is stored, as it was before there was anything else
     confirm: Annotated[confirming.Level, Field(exclude_if=lambda level: level == confirming.CLICK)] = confirming.CLICK
+    clock: Clock | None = None
+    remind_after_minutes: Annotated[int, Field(ge=5, le=43_200)] | None = None
+    escalate: Annotated[list[EscalationText], Field(min_length=1, max_length=5)] | None = None
+    when_late: WhenLate | None = None
+
+    def chain(self) -> tuple[StageNeed, ...]:
+        """The stages it asks, one for a group by itself; none where it names nobody."""
+        if self.stages:
+            return tuple(stage.need() for stage in self.stages)
+        if self.group is None or self.quorum is None:
+            return ()
+        return (StageNeed(name=self.group, groups=(self.group,), quorum=self.quorum),)
+
+    def asks_the_same(self) -> tuple[Any, ...]:
+        """What two asks have in common that may be added up: the same people in the same order."""
+        return tuple(stage.asks_the_same for stage in self.chain()), self.order == "sequential"
 
 
 class Rule(Strict):
@@ -173,11 +237,36 @@ def _rule_problems(rule: Rule) -> list[Problem]:
         problems.append(Problem(where=rule.id, field="ask", remedy="is missing; name the group, quorum and times"))
     if rule.effect != "ask" and rule.ask is not None:
         problems.append(Problem(where=rule.id, field="ask", remedy="belongs to rules that ask; remove it"))
+    if rule.ask is not None:
+        problems += [Problem(where=rule.id, field=name, remedy=remedy) for name, remedy in _ask_problems(rule.ask)]
     try:
         compiled(source=rule.when)
     except expressions.ExpressionError as error:
         problems.append(Problem(where=rule.id, field="when", remedy=str(error)))
     return problems
+
+
+def _ask_problems(ask: Ask) -> Iterator[tuple[str, str]]:
+    """(field, remedy) of what a single field cannot tell."""
+    if ask.stages is None:
+        for name in ("group", "quorum"):
+            if getattr(ask, name) is None:
+                yield f"ask.{name}", "is missing; add it"
+        if ask.order is not None:
+            yield "ask.order", "belongs to stages; remove it"
+    else:
+        for name in ("group", "quorum"):
+            if getattr(ask, name) is not None:
+                yield f"ask.{name}", "is said by each stage; remove it"
+        if len(ask.stages) > 1 and ask.order is None:
+            yield "ask.order", "is missing; write sequential or parallel"
+        if len({stage.name for stage in ask.stages}) != len(ask.stages):
+            yield "ask.stages", "have a name twice; give each its own"
+    if ask.remind_after_minutes is not None and ask.remind_after_minutes >= ask.respond_within_minutes:
+        yield "ask.remind_after_minutes", "is not before the time to answer ends; remind earlier"
+    after = [step.after_minutes for step in ask.escalate or []]
+    if after != sorted(set(after)) or (after and after[-1] >= ask.respond_within_minutes):
+        yield "ask.escalate", "has times that do not grow, or do not come before the time to answer ends; mend them"
 
 
 def _total_problems(total: Total) -> list[Problem]:

@@ -12,6 +12,7 @@ SENTENCES: dict[str, str] = {
     "approved": "Approved. It is waiting to run.",
     "rejected": "Rejected. What was asked will not be done.",
     "voted": "Your approval counts: {votes_for} of {quorum}. It waits for others.",
+    "voted_no": "Your no counts. One alone does not end this; it waits for others.",
     # refusals
     "decided": "{by} {verb} this on {at}. Your answer was not counted.",
     "decided_by_you": "{by} {verb} this on {at}. It counts once.",
@@ -24,6 +25,10 @@ SENTENCES: dict[str, str] = {
     "no_right": "Your rights have changed: members of {group} with the right to vote decide this.",
     "own_request": "You {part} this, so somebody else decides it.",
     "already_voted": "You have already answered; {votes_for} of {quorum} have approved.",
+    "stand_in_voted": "{by} has answered for you, and you and they count once; {votes_for} of {quorum} have approved.",
+    "away_has_voted": "{whom}, for whom you stand in, has answered already; you and they count once.",
+    "not_yet": "{stage} is asked later: {now} answers first. Your answer was not counted.",
+    "stage_met": "{stage} has all its answers. Now {now} is asked.",
     "page_differs": "What you had before you is not what is asked. Look at it again before you decide.",
     "out_of_date": "The facts have changed, and are being read again. Look again in a moment.",
     "policy_changed": "The policy has changed since this was asked, so your answer was not counted. It is being "

@@ -149,6 +149,25 @@ class ExplainedOut(OperationOut):
     in_words: str
 
 
+class StageOut(Schema):
+    """`state` is asked, later (its turn has not come) or done; `approved` of `needed` people have said yes."""
+
+    name: str
+    state: Literal["asked", "later", "done"]
+    approved: int
+    needed: int
+
+
+class ApprovalOut(Schema):
+    """The newest request for people's approval: `state` is the machine's, `respond_by` when the time to answer ends."""
+
+    id: uuid.UUID
+    ask: str
+    state: str
+    respond_by: dt.datetime
+    stages: list[StageOut]
+
+
 class RunOut(RunStarted):
     """`state` is the machine's; `waits_for` says what it waits for; `outcome` is a sentence once it is over."""
 
@@ -159,6 +178,7 @@ class RunOut(RunStarted):
     waits_for: str
     outcome: str
     finished_at: dt.datetime | None
+    approval: ApprovalOut | None
     operations: list[OperationOut]
 
 

@@ -33,6 +33,7 @@ from agentops.api.schemas import (
     SignalOut,
     StartRun,
 )
+from agentops.api.stages import newest
 from agentops.busy import again, answer_to
 from agentops.explain import found
 from agentops.starting import BadInput, checked_payload, start_workflow
@@ -228,6 +229,7 @@ def read_run(request: HttpRequest, run_id: uuid.UUID) -> Status[Any]:
             "waits_for": run.waits_for,
             "outcome": run.outcome,
             "finished_at": run.finished_at,
+            "approval": newest(run=run),
             "operations": [_operation(one) for one in operations],
         },
     )

@@ -1,11 +1,10 @@
 """Chain and history of a request: everything that was asked, opened, answered and refused, in one order."""
 
-import datetime as dt
-from dataclasses import dataclass
 from typing import Any
 
+from agentops import asked
 from agentops.pages.became import Outcome
-from agentops.permissions import GROUP_WORDS
+from agentops.pages.chain_events import Entry, happened
 from approvals import words as refusal_words
 from approvals.models import ApprovalRequest, Refusal, Viewing, Vote
 from approvals.models.request import RequestState
@@ -14,16 +13,6 @@ from runs.models import Principal, Proposal
 from runs.money import Money
 
 LONGEST_CHAIN = 50
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    at: dt.datetime
-    icon: str
-    who: str
-    text: str
-    colour: str = ""
-    note: str = ""
 
 
 def versions(*, request: ApprovalRequest) -> list[ApprovalRequest]:
@@ -50,15 +39,20 @@ _CLOSED: dict[str, tuple[str, str, str]] = {
 }
 
 
+def _first_asked(request: ApprovalRequest) -> str:
+    """Those who were asked at once, before anybody was added."""
+    first = [one for one in asked.stages(request) if not one.in_turn and one.added_by_id is None]
+    return " and ".join(asked.stage_words(one) for one in first) or asked.group_words(request.group)
+
+
 def _asked(request: ApprovalRequest) -> list[Entry]:
-    group = GROUP_WORDS.get(request.group, request.group)
     entries = [
         Entry(
             at=request.created_at,
             icon="hand",
             colour="amber",
             who=request.proposal.proposer.label,
-            text=f"asked {group} for {_what(request.proposal)}",
+            text=f"asked {_first_asked(request)} for {_what(request.proposal)}",
             note="; ".join(f"{change['label']}: {change['old']} → {change['new']}" for change in request.changes),
         )
     ]
@@ -77,13 +71,13 @@ def _asked(request: ApprovalRequest) -> list[Entry]:
 
 
 def _answers(ids: list[Any]) -> list[Entry]:
-    votes = Vote.objects.filter(request__in=ids).select_related("principal")
+    votes = Vote.objects.filter(request__in=ids).select_related("principal", "instead_of")
     return [
         Entry(
             at=vote.at,
             icon="check" if vote.choice == Vote.Choice.APPROVE else "x",
             colour="green" if vote.choice == Vote.Choice.APPROVE else "red",
-            who=vote.principal.label,
+            who=vote.whose,
             text="approved" if vote.choice == Vote.Choice.APPROVE else "rejected",
             note=vote.comment,
         )
@@ -120,7 +114,7 @@ def history(*, request: ApprovalRequest, operation: Operation | None, outcome: O
     chain = versions(request=request)
     ids = [one.pk for one in chain]
     entries = [entry for one in chain for entry in _asked(one)]
-    entries += _answers(ids) + _seen(ids) + _turned_down(ids)
+    entries += _answers(ids) + _seen(ids) + _turned_down(ids) + happened(requests=chain)
     entries.sort(key=lambda entry: entry.at)
     if operation is not None:
         entries.append(

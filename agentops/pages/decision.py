@@ -30,6 +30,7 @@ _STATUS |= dict.fromkeys(("not_yours", "may_not_see", "own_question"), 403)
 _MOVED_ON = 409
 # the state in which a request still is what the sentence of an accepted vote says
 _FRESH = {"approved": RequestState.APPROVED, "rejected": RequestState.REJECTED, "voted": RequestState.OPEN}
+_FRESH |= {"voted_no": RequestState.OPEN}
 COMMENT_KEPT = 20_000
 
 
@@ -118,7 +119,7 @@ def _decide_signed_in(request: HttpRequest, request_id: uuid.UUID) -> HttpRespon
     following = facts.place(user=user, request=ask)["next"]
     result = _cast(request, request_id, user=user, choice=_choice(request))
     if result.accepted:
-        level = messages.INFO if result.code == "voted" else messages.SUCCESS
+        level = messages.INFO if result.code in ("voted", "voted_no") else messages.SUCCESS
         messages.add_message(request, level, _told(result, user=user, following=following))
         return redirect("decision", following) if following else redirect("inbox")
     if not may_look:

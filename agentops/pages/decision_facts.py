@@ -8,9 +8,9 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.urls import reverse
 
-from agentops.pages import chain, exposure
+from agentops import asked
+from agentops.pages import chain, exposure, stages
 from agentops.pages.became import Outcome, outcome
-from agentops.permissions import GROUP_WORDS
 from approvals import objections, queries, talk, words
 from approvals.binding import differences
 from approvals.models import ApprovalRequest, Viewing, Vote
@@ -60,12 +60,7 @@ def load(*, request_id: Any) -> ApprovalRequest | None:
 
 def standing(*, user: User, request: ApprovalRequest) -> Standing:
     operation = Operation.objects.filter(proposal_id=request.proposal_id).first()
-    found = (
-        objections.closed(request=request, run=request.run, user=user, now=clock.now())
-        or objections.entitlement(request=request, user=user)
-        or objections.involvement(run=request.run, user=user)
-        or objections.voted(request=request, user=user)
-    )
+    found = objections.first(request=request, user=user, now=clock.now())
     became, questions = outcome(request=request, operation=operation), len(talk.open_questions(request=request))
     return Standing(objection=found, outcome=became, operation=operation, questions=questions)
 
@@ -75,13 +70,19 @@ def why_not(*, request: ApprovalRequest, objection: Objection | None) -> str:
     if objection is None:
         return ""
     if objection.code == "no_right":
-        group = GROUP_WORDS.get(request.group, request.group)
-        return f"Answered by {group}; your account is not one of them."
+        return f"Answered by {_everybody(request)}; your account is not one of them."
     if objection.code == "decided":
         who = "You" if objection.detail.get("yours") else objection.detail.get("by") or "Somebody"
         verb = "approved" if objection.detail.get("choice") == "approve" else "rejected"
         return f"{who} {verb} this on {words.when(iso=objection.detail['at'])}."
     return words.sentence(code=objection.code, detail=objection.detail)
+
+
+def _everybody(request: ApprovalRequest) -> str:
+    """All whom any of its stages asks."""
+    named = [asked.group_words(name) for one in asked.stages(request) for name in one.every_group]
+    named += [one.name for one in asked.stages(request) if one.person_id is not None]
+    return " or ".join(dict.fromkeys(named))
 
 
 def answered_so(*, user: User, request: ApprovalRequest, choice: str) -> bool:
@@ -233,7 +234,6 @@ def context(*, user: User, request: ApprovalRequest) -> dict[str, Any]:
         "proposal": proposal,
         "money": amount(request),
         "title_parts": title_parts(request),
-        "group": GROUP_WORDS.get(request.group, request.group),
         "place": place(user=user, request=request),
         "changed": changes(user=user, request=request),
         "promises": promises(request),
@@ -245,6 +245,7 @@ def context(*, user: User, request: ApprovalRequest) -> dict[str, Any]:
         "evidence": _evidence(request),
         "under_way": exposure.under_way(request=request),
         "shares": exposure.shares(request=request),
+        **stages.context(user=user, request=request),
         "history": chain.history(request=request, operation=stands.operation, outcome=stands.outcome),
         "run_url": _run_url(request),
         **bar_context(request=request, stands=stands, user=user),
@@ -261,7 +262,8 @@ def bar_context(*, request: ApprovalRequest, stands: Standing, user: User) -> di
         "why_not": why_not(request=request, objection=stands.objection),
         "mine": stands.objection is None,
         "decided_by_me": stands.objection is not None and bool(stands.objection.detail.get("yours")),
-        "group": GROUP_WORDS.get(request.group, request.group),
+        "group": asked.asked_words(request),
+        "progress": asked.progress(request),
         "successor": _successor(request, stands),
         "user": user,
     }

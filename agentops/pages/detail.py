@@ -4,7 +4,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from agentops.pages.story import EventLike, Said, amount, plain_kind, tell
+from agentops.pages.said import Said
+from agentops.pages.story import EventLike, amount, plain_kind, tell
 
 # words that read better than the key; all other keys are shown as they are called
 LABELS = {

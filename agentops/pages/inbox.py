@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from agentops import asked
 from agentops.pages.became import Outcome, operations_of, outcome
 from agentops.permissions import GROUP_WORDS
 from approvals import queries
@@ -29,6 +30,7 @@ class Row:
     request: ApprovalRequest
     document: dict[str, str]
     group: str
+    progress: str
     instead_of: str
     outcome: Outcome
     reference: str
@@ -63,7 +65,8 @@ def _rows(*, user: User, tab: queries.Tab, after: uuid.UUID | None) -> list[Row]
             Row(
                 request=request,
                 document=document_row(page=request.page),
-                group=GROUP_WORDS.get(request.group, request.group),
+                group=asked.asked_words(request),
+                progress=asked.progress(request),
                 instead_of=earlier.get(request.supersedes_id, "") if request.supersedes_id else "",
                 outcome=outcome(request=request, operation=operation),
                 reference=(operation.external_reference or "") if operation else "",

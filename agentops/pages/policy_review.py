@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from agentops import policy_figures, policy_trial
 from agentops.pages import policy_parts as parts
-from approvals import draft_words, rights, rule_diff
+from approvals import draft_words, policy_checks, rule_diff, seating
 from approvals.advice import Advice, advise
 from approvals.models import DraftRevision, PolicyDraft
 from approvals.rules import PolicyDocument
@@ -116,7 +116,7 @@ def _advice(revision: DraftRevision) -> Advice:
 
 
 def _asks(revision: DraftRevision) -> list[dict[str, Any]]:
-    """Each rule that asks, with how many people there are to ask now. An absent group means nobody."""
+    """Each rule that asks, stage by stage, with how many people there are to ask now. An absent group means nobody."""
     try:
         document = PolicyDocument.model_validate(revision.document)
     except ValueError:
@@ -124,8 +124,14 @@ def _asks(revision: DraftRevision) -> list[dict[str, Any]]:
     found = []
     for rule in document.rules:
         if rule.ask is not None:
-            voters = rights.holders(group=rule.ask.group)
-            found.append({"rule": rule, "ask": rule.ask, "voters": voters, "enough": voters >= rule.ask.quorum})
+            for stage in rule.ask.chain():
+                people = seating.known(groups=stage.groups).values()
+                voters = sum(policy_checks.meets(person=one, need=stage) for one in people)
+                groups = " or ".join(stage.groups)
+                found.append(
+                    {"rule": rule, "stage": stage, "in_stages": bool(rule.ask.stages), "groups": groups,
+                     "voters": voters, "enough": voters >= stage.quorum}
+                )  # fmt: skip
     return found
 
 

@@ -101,7 +101,9 @@ def _evidence(request: HttpRequest, run: Run) -> dict[str, Any]:
 
 def _approvals(request: HttpRequest, run: Run) -> dict[str, Any]:
     asked = ApprovalRequest.objects.filter(run=run).select_related("proposal", "policy_version__policy", "decision")
-    asked = asked.prefetch_related("votes__principal", "refusals__principal", "viewings__principal")
+    asked = asked.prefetch_related(
+        "stages", "votes__principal", "votes__instead_of", "votes__stage", "refusals__principal", "viewings__principal"
+    )
     automatic = Proposal.objects.filter(run=run, decisions__kind="policy").prefetch_related(
         "decisions__policy_version__policy"
     )

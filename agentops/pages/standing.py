@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agentops.permissions import GROUP_WORDS
+from agentops import asked
 from approvals import freezes
 from approvals.models import ApprovalRequest
 from approvals.models.request import RequestState
@@ -92,8 +92,8 @@ def _waits(*, run: Run, request: ApprovalRequest | None) -> str:
     if run.state == S.AWAITING_APPROVAL and request is not None:
         if request.state == RequestState.APPROVED:
             return "Approved, waiting to run"
-        more = f", {request.quorum} people" if request.quorum > 1 else ""
-        return f"An answer from {GROUP_WORDS.get(request.group, request.group)}{more}"
+        progress = asked.progress(request)
+        return f"An answer from {asked.asked_words(request)}{f' ({progress})' if progress else ''}"
     if run.state == S.NEEDS_PERSON:
         owner = holding.holder(run=run)
         return f"{owner} has it" if owner else "A person to take it over"
@@ -113,7 +113,8 @@ def _deadline(
         timer = wait.kind == Wait.Kind.TIMER
         return Deadline(word="Until" if timer else "At the latest", at=wait.due_at, then=_THEN[timer])
     if request is not None and request.state == RequestState.OPEN:
-        then = "then it expires and a person gets the run"
+        late = "is rejected" if request.when_late == "reject" else "expires and a person gets the run"
+        then = f"then it {late}"
         if freezes.over(workflow=run.workflow, tool=request.proposal.tool) is not None:
             then = "but that clock stands still under the freeze, and moves on when it is lifted"
         return Deadline(word="Answer until", at=request.respond_by, then=then)

@@ -7,16 +7,15 @@ Texts may come from outside: lines are bounded here and escaped by the templates
 import datetime as dt
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
+from agentops.pages import story_asked
+from agentops.pages.said import Data, Said, short
 from runs import times, words
 from runs.models.run import RunState
 from runs.money import Money, MoneyError
 
-LINE_LIMIT = 280  # letters of a text that may be long; the whole of it is in the event's detail
 GAP_FROM = 60.0  # seconds without an event that are worth a word
-
-Data = dict[str, Any]
 
 
 class EventLike(Protocol):
@@ -33,18 +32,6 @@ class EventLike(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """`lead` is the strong part, `text` goes on in the same line, `note` stands below; `inner` is drawn indented."""
-
-    icon: str
-    lead: str
-    text: str = ""
-    note: str = ""
-    tone: str = ""
-    inner: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
     """A line of the event list; `gap` is how long nothing happened before it, in words, or empty."""
 
@@ -54,12 +41,6 @@ class Row:
     said: Said
     gap: str
     data: Data
-
-
-def short(text: object, limit: int = LINE_LIMIT) -> str:
-    """One line of bounded length; says how long the whole is when it was cut."""
-    line = " ".join(str(text).split())
-    return line if len(line) <= limit else f"{line[:limit].rstrip()}… ({len(str(text)):,} letters in all)"
 
 
 def amount(data: Data) -> str:
@@ -98,7 +79,6 @@ PROBE_WORDS = {
     "absent": ("no record", "grey"),
     "unreachable": ("no answer, which says nothing", "grey"),
 }
-ENDED = ("approved", "rejected", "expired", "superseded", "stale", "withdrawn", "sent_back", "revoked", "spent")
 POLICY_WORDS = {"allow": ("allows it", "green"), "ask": ("asks a person", "amber"), "deny": ("forbids it", "red")}
 
 
@@ -170,38 +150,6 @@ def _checked(data: Data) -> Said:
     return Said(
         icon="scale", lead=f"Policy {verdict}", text=_rules(data), note=short(data.get("policy", "")), tone=tone
     )
-
-
-def _opened(data: Data) -> Said:
-    return Said(
-        icon="hand",
-        lead=f"Asked {short(data.get('group', 'people'), 80)}",
-        text=short(data.get("ask", "")),
-        tone="amber",
-    )
-
-
-def _voted(data: Data) -> Said:
-    choice = {"approve": "Yes", "reject": "No"}.get(str(data.get("choice", "")), "Vote")
-    return Said(icon="vote", lead=f"{choice} from {short(data.get('by', ''), 80)}", text=short(data.get("comment", "")))
-
-
-def _not_counted(data: Data) -> Said:
-    return Said(
-        icon="ban",
-        lead="Vote refused",
-        text=f"{short(data.get('by', ''), 80)} ({short(str(data.get('code', '')).replace('_', ' '), 60)})",
-    )
-
-
-def _request_ended(state: str, kind: str = "request") -> Callable[[Data], Said]:
-    look = words.look(kind=kind, state=state)
-
-    def told(data: Data) -> Said:
-        by = short(data["why"]) if data.get("why") else f"by {short(data['by'], 80)}" if data.get("by") else ""
-        return Said(icon=look.icon, lead=look.word, text=by, note=short(data.get("comment", "")), tone=look.colour)
-
-    return told
 
 
 def _operation(data: Data) -> Said:
@@ -307,12 +255,7 @@ _TOLD: dict[str, Callable[[Data], Said]] = {
     "model.answered": _answered,
     "proposal.made": _proposed,
     "policy.checked": _checked,
-    "request.opened": _opened,
-    "request.vote": _voted,
-    "request.refused": _not_counted,
-    **{f"request.{state}": _request_ended(state) for state in ENDED},
-    **{f"request.{what}": _request_ended(what, "talk") for what in words.STATES["talk"]},
-    "request.spent": lambda data: Said(icon="check", lead="Approval used", text="for this operation", tone="green"),
+    **story_asked.TOLD,
     "decision.policy": lambda data: Said(icon="settings", lead="Automatic", text="decided by policy alone"),
     "event.received": lambda data: Said(
         icon="zap", lead="Their event came", text="it is looked up, not believed", inner=True
@@ -354,12 +297,6 @@ _TOLD: dict[str, Callable[[Data], Said]] = {
     "run.resumed": _by_person("play", "Resumed"),
     "run.frozen": lambda data: Said(
         icon="snowflake", lead="Held", text=f"by {short(data.get('why', 'a freeze'))}", tone="slate"
-    ),
-    "request.moved_on": lambda data: Said(
-        icon="clock",
-        lead="More time to answer",
-        text=f"a freeze had stopped the clock for {times.span(seconds=float(data.get('seconds', 0)))}",
-        inner=True,
     ),
     "run.try_again": _by_person("repeat", "Told to try again now"),
     "signal.received": lambda data: Said(icon="bell", lead=f"Told from outside: {short(data.get('about', ''), 60)}"),

@@ -7,19 +7,18 @@ import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from agentops.pages.said import Data, short
 from agentops.pages.story import (
-    ENDED,
     POLICY_WORDS,
     PROBE_WORDS,
-    Data,
     EventLike,
     amount,
     case_label,
-    short,
     state_word,
     tell,
     tool_name,
 )
+from agentops.pages.story_asked import ENDED
 from agentops.pages.timescale import Cut, Scale, Tick
 from runs import times, words
 

@@ -3,7 +3,9 @@
 from django.urls import path
 
 from agentops.pages import (
+    absences,
     decision,
+    handing,
     home,
     inbox,
     many,
@@ -26,10 +28,15 @@ urlpatterns = [
     path("approvals/", inbox.inbox, name="inbox"),
     path("approvals/arrivals", inbox.arrivals, name="arrivals"),
     path("approvals/<uuid:request_id>/", decision.decision, name="decision"),
+    path("approvals/<uuid:request_id>/hand-on", handing.hand_on, name="hand_on"),
+    path("approvals/<uuid:request_id>/add-approver", handing.add, name="add_approver"),
     path("approvals/<uuid:request_id>/opened", decision.opened, name="decision_opened"),
     path("approvals/<uuid:request_id>/do/<slug:key>", decision.act, name="decision_act"),
     path("approvals/<uuid:request_id>/thread", decision.thread, name="decision_thread"),
     path("approvals/<uuid:request_id>/status", decision.status, name="decision_status"),
+    path("settings/absence/", absences.page, name="absences"),
+    path("settings/absence/limits", absences.set_remit, name="remit"),
+    path("settings/absence/<uuid:absence_id>/end", absences.end, name="absence_end"),
     path("runs/", runs.run_list, name="runs"),
     path("runs/many/", many.many, name="many"),
     path("runs/many/do", many.many_do, name="many_do"),

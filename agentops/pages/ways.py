@@ -140,7 +140,7 @@ def context(*, user: User, ask: ApprovalRequest) -> dict[str, Any]:
 
 
 def _may_answer(user: User, ask: ApprovalRequest) -> bool:
-    return not (objections.entitlement(request=ask, user=user) or objections.involvement(run=ask.run, user=user))
+    return not (objections.entitled_now(request=ask, user=user) or objections.involvement(run=ask.run, user=user))
 
 
 def thread(

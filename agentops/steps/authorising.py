@@ -5,8 +5,9 @@ import datetime as dt
 from django.db.models import Q
 
 from agentops import policy_now
+from agentops.asked import people_to_decide
 from agentops.reasons import Reason
-from agentops.steps.base import AT_ONCE, Next, Step, committing, hand_over, out_of_date, park, people_to_decide
+from agentops.steps.base import AT_ONCE, Next, Step, committing, hand_over, out_of_date, park
 from agentops.steps.deciding import refuse
 from agentops.steps.gathering import keep_facts, read_facts
 from agentops.steps.handed_back import sent_back, withdrawn
@@ -181,15 +182,7 @@ def await_approval(step: Step) -> Next:
             transitions.move(run=run, to=RunState.EXECUTING, actor=step.actor, why="approved")
             return Next.GO_ON
         if request.state == RequestState.REJECTED:
-            said = request.votes.filter(choice="reject").select_related("principal").first()
-            reason = f"Rejected by {said.principal}: {said.comment}" if said else "Rejected"
-            if step.workflow.asks_again_when_rejected and request.proposal.model_call_id:
-                transitions.move(
-                    run=run, to=RunState.DECIDING, actor=step.actor, why=reason, refusals=[*run.refusals, reason]
-                )
-                return Next.GO_ON
-            transitions.move(run=run, to=RunState.REJECTED, actor=step.actor, why=reason, outcome=reason)
-            return Next.PARK
+            return _rejected(step, run, request)
         if request.state == RequestState.SENT_BACK:
             return sent_back(step, run, request)
         if request.state == RequestState.WITHDRAWN:
@@ -197,6 +190,21 @@ def await_approval(step: Step) -> Next:
         if request.state == RequestState.EXPIRED:
             return _expired(step, run, request)
         return out_of_date(run, why=request.close_reason or "the request went out of date", actor=step.actor)
+
+
+def _rejected(step: Step, run: Run, request: ApprovalRequest) -> Next:
+    """By people, or because nobody answered in time and the rule says no to that; then nobody's reason is there."""
+    if request.close_reason:
+        reason = f"Rejected: {request.close_reason}"
+        transitions.move(run=run, to=RunState.REJECTED, actor=step.actor, why=reason, outcome=reason)
+        return Next.PARK
+    said = request.votes.filter(choice="reject").select_related("principal", "instead_of").order_by("-at").first()
+    reason = f"Rejected by {said.whose}: {said.comment}" if said else "Rejected"
+    if step.workflow.asks_again_when_rejected and request.proposal.model_call_id:
+        transitions.move(run=run, to=RunState.DECIDING, actor=step.actor, why=reason, refusals=[*run.refusals, reason])
+        return Next.GO_ON
+    transitions.move(run=run, to=RunState.REJECTED, actor=step.actor, why=reason, outcome=reason)
+    return Next.PARK
 
 
 def _answers_count(run: Run) -> bool:
@@ -224,7 +232,9 @@ def _too_late(request: ApprovalRequest, run: Run) -> bool:
 def _still_open(step: Step, run: Run, request: ApprovalRequest) -> Next:
     proposal = step.proposal()
     if _too_late(request, run):
-        requests.close_open(run=run, to=RequestState.EXPIRED, why="nobody answered in time", actor=step.actor)
+        late = requests.close_open(run=run, to=RequestState.EXPIRED, why="nobody answered in time", actor=step.actor)
+        if late is not None and late.state == RequestState.REJECTED:
+            return _rejected(step, run, late)
         return _expired(step, run, request)
     if newest_binding(run=run, proposal=proposal) != request.binding_digest:
         why = "a fact it rests on has changed"

@@ -12,7 +12,6 @@ from django.conf import settings
 from django.db import transaction
 
 from agentops import hints
-from agentops.permissions import GROUP_WORDS
 from agentops.reasons import Reason
 from agentops.workflows.base import Done, Workflow
 from approvals import freezes
@@ -174,12 +173,6 @@ def hand_over(run: Run, *, code: str, reason: str, actor: Principal) -> Next:
         wake_at=clock.now() if at_once else None,
     )
     return Next.PARK
-
-
-def people_to_decide(request: ApprovalRequest) -> str:
-    """Whom a run waits for that asks for approval."""
-    people = GROUP_WORDS.get(request.group, request.group)
-    return f"{people} to decide" if request.quorum == 1 else f"{request.quorum} of the {people} to decide"
 
 
 def close_requests(run: Run, *, why: str, actor: Principal) -> None:

@@ -4,6 +4,7 @@ import datetime as dt
 
 from django.conf import settings
 
+from agentops.asked import people_to_decide
 from agentops.reasons import Reason
 from agentops.steps.base import (
     Next,
@@ -13,7 +14,6 @@ from agentops.steps.base import (
     go_on_at_once,
     hand_over,
     park,
-    people_to_decide,
     wait,
 )
 from agentops.steps.looking import held_up

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.template.loader import render_to_string
 from django.urls import reverse
 
-from agentops.permissions import GROUP_WORDS
+from agentops import asked
 from agentops.telling import wording
 from approvals import words
 from approvals.announced import amount_of, page_url
@@ -143,23 +143,24 @@ def _item(notice: Notice) -> Item:
 
 def _asked(notice: Notice) -> tuple[str, tuple[str, ...], str]:
     request = notice.request
-    group = GROUP_WORDS.get(request.group, request.group)
     needed = "one answer decides" if request.quorum == 1 else f"{request.quorum} people have to approve"
+    needed = asked.progress(request) or needed
     until: dt.datetime = outgoing.answer_by(notice=notice)
-    lines = [f"Asked of {group}; {needed}. Answer by {words.when(iso=until.isoformat())}."]
+    lines = [f"Asked of {asked.asked_words(request)}; {needed}. Answer by {words.when(iso=until.isoformat())}."]
     lines.append(f"Started by {quoted(text=request.run.initiator.label, limit=120)}.")
     if request.changes:
         lines.append(f"It was asked before; {len(request.changes)} of the bound values changed since.")
-    return "Waiting for you", tuple(lines), ""
+    again = notice.event.kind == "request.reminded"
+    return "Still waiting for you" if again else "Waiting for you", tuple(lines), ""
 
 
 def _outcome(notice: Notice) -> tuple[str, tuple[str, ...], str]:
     title, meaning = OUTCOMES[notice.event.kind]
     lines, said = [meaning], str(notice.event.data.get("why") or "")
-    if notice.event.kind in ("request.approved", "request.rejected"):
+    if notice.event.kind in ("request.approved", "request.rejected") and not said:
         choice = "approve" if notice.event.kind == "request.approved" else "reject"
-        votes = Vote.objects.filter(request=notice.request, choice=choice).select_related("principal")
-        people = ", ".join(quoted(text=vote.principal.label, limit=120) for vote in votes.order_by("at", "id"))
+        votes = Vote.objects.filter(request=notice.request, choice=choice).select_related("principal", "instead_of")
+        people = ", ".join(quoted(text=vote.whose, limit=240) for vote in votes.order_by("at", "id"))
         lines.insert(0, f"{title} by {people} on {words.when(iso=notice.event.at.isoformat())}.")
         said = str(notice.event.data.get("comment") or "")
     else:

@@ -1,5 +1,6 @@
 """Who allowed what."""
 
+from approvals.models.absence import Absence, Remit
 from approvals.models.allowance import Allowance
 from approvals.models.decision import Decision
 from approvals.models.draft import DraftRevision, PolicyDraft
@@ -8,10 +9,12 @@ from approvals.models.freeze import Freeze
 from approvals.models.notice import Announcement, Notice, Preference
 from approvals.models.policy import Policy, PolicyTool, PolicyVersion
 from approvals.models.request import ApprovalRequest, Refusal, Viewing
+from approvals.models.stage import Prompt, Stage
 from approvals.models.talk import Claim, Remark
 from approvals.models.vote import Vote
 
 __all__ = [
+    "Absence",
     "Allowance",
     "Announcement",
     "ApprovalRequest",
@@ -27,8 +30,11 @@ __all__ = [
     "PolicyTool",
     "PolicyVersion",
     "Preference",
+    "Prompt",
     "Refusal",
     "Remark",
+    "Remit",
+    "Stage",
     "Viewing",
     "Vote",
 ]

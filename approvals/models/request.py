@@ -46,11 +46,13 @@ class ApprovalRequest(models.Model):
     page_digest = models.CharField(max_length=64)
     policy_version = models.ForeignKey(PolicyVersion, on_delete=models.PROTECT, related_name="+")
     rules = models.JSONField(help_text="[{id, text}] of the rules that ask")
-    group = models.CharField(max_length=150, help_text="whose members may vote")
-    quorum = models.PositiveSmallIntegerField(default=1)
+    group = models.CharField(max_length=150, help_text="the first that is asked; who may vote is in the stages")
+    quorum = models.PositiveSmallIntegerField(default=1, help_text="how many people in all stages together")
     confirm = models.CharField(
         max_length=14, default="click", db_default="click", help_text="what a yes takes: click, retype, reauthenticate"
     )
+    clock = models.CharField(max_length=8, default="elapsed", db_default="elapsed", help_text="elapsed or working time")
+    when_late = models.CharField(max_length=8, default="expire", db_default="expire", help_text="expire or reject")
     created_at = models.DateTimeField(db_default=Now())
     respond_by = models.DateTimeField(help_text="people answer until then")
     stopped_for = models.DurationField(
@@ -71,7 +73,7 @@ class ApprovalRequest(models.Model):
     close_reason = models.TextField(blank=True)
 
     class Meta:
-        permissions = [("vote", "Can approve and reject")]
+        permissions = [("vote", "Can approve and reject"), ("reassign", "Can hand requests on and add approvers")]
         constraints = [
             models.UniqueConstraint(name="request_one_open_per_run", fields=["run"], condition=Q(state="open")),
             models.CheckConstraint(name="request_state_known", condition=Q(state__in=S.values)),
@@ -85,6 +87,8 @@ class ApprovalRequest(models.Model):
             ),
             models.CheckConstraint(name="request_quorum_positive", condition=Q(quorum__gte=1)),
             models.CheckConstraint(name="request_confirm_known", condition=Q(confirm__in=confirming.LEVELS)),
+            models.CheckConstraint(name="request_clock_known", condition=Q(clock__in=["elapsed", "working"])),
+            models.CheckConstraint(name="request_late_is_no", condition=Q(when_late__in=["expire", "reject"])),
         ]
         indexes = [
             models.Index(name="request_open_due", fields=["respond_by"], condition=Q(state="open")),

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from approvals import locks, objections
+from approvals import locks, objections, seating
 from approvals.models import ApprovalRequest, Refusal
 from approvals.objections import Objection
 from approvals.services import requests
@@ -77,7 +77,8 @@ def carry_out(
     with transaction.atomic(durable=True):
         request = requests.lock_with_run(request_id=request_id)
         held = [] if principal.user_id is None else [principal.user_id]
-        locks.share_users(user_ids=held, group=request.group)
+        groups = [name for stage in seating.stages_of(request=request) for name in stage.every_group]
+        locks.share_users(user_ids=held, groups=groups)
         hand = Hand(request=request, run=request.run, principal=principal, text=typed(text=text), now=clock.now())
         objection = next((found for check in checks if (found := check(hand)) is not None), None)
         if objection is not None:
@@ -119,7 +120,7 @@ def asked(hand: Hand) -> Objection | None:
     """Only those who are asked, and have no part in the run."""
     if hand.principal.user_id is None:
         return Objection(code="no_right", detail={"group": hand.request.group})
-    found = objections.entitlement(request=hand.request, user=hand.user)
+    found = objections.entitled_now(request=hand.request, user=hand.user)
     return found or objections.involvement(run=hand.run, user=hand.user)
 
 

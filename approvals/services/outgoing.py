@@ -61,12 +61,7 @@ def no_longer(*, notice: Notice) -> str:
         return "" if user.is_active and user.has_perm("approvals.view_approvalrequest") else "no_right"
     if notice.kind != Notice.Kind.ASKED:
         return ""
-    found = (
-        objections.closed(request=request, run=request.run, user=user, now=clock.now())
-        or objections.entitlement(request=request, user=user)
-        or objections.involvement(run=request.run, user=user)
-        or objections.voted(request=request, user=user)
-    )
+    found = objections.first(request=request, user=user, now=clock.now())
     return "" if found is None else found.code
 
 

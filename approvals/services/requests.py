@@ -5,7 +5,7 @@ Those taking a `run` are building blocks: they run inside the caller's open tran
 
 import datetime as dt
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +15,14 @@ from django.db import transaction
 from django.db.models import Max
 from django_fsm import TransitionNotAllowed
 
-from approvals import locks, rights
+from approvals import locks, seating
 from approvals.binding import differences, page_digest
 from approvals.evaluation import Verdict
-from approvals.models import ApprovalRequest, Decision, PolicyVersion, Viewing, Vote
+from approvals.models import ApprovalRequest, Decision, PolicyVersion, Stage, Viewing, Vote
 from approvals.models.request import RequestState
+from approvals.requirement import Answered
+from approvals.seating import Seating
+from approvals.services import stages
 from runs import clock, hot, record, transitions
 from runs.models import Principal, Proposal, Run
 from runs.services import principals
@@ -31,6 +34,7 @@ _CLOSES = {
     RequestState.WITHDRAWN: "withdraw",
     RequestState.EXPIRED: "expire",
     RequestState.SENT_BACK: "send_back",
+    RequestState.REJECTED: "reject",
 }
 _VOIDS = {RequestState.STALE: "go_stale", RequestState.EXPIRED: "expire", RequestState.REVOKED: "revoke"}
 
@@ -41,12 +45,14 @@ class AlreadyDecided(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Authority:
-    """What a sender may rely on. `votes` are the yes votes whose voters are entitled still; `problem` is "" or
-    "rejected", "not_approved" (the request was voided), "expired", "rights_lost"."""
+    """What a sender may rely on. `votes` are the yes votes whose voters are entitled still, `answered` the same by
+    stage; `problem` is "" or "rejected", "not_approved" (the request was voided), "expired", "rights_lost"."""
 
     decision: Decision
     request: ApprovalRequest | None
     votes: tuple[Vote, ...] = ()
+    answered: tuple[Answered, ...] = ()
+    in_order: bool = False
     problem: str = ""
 
     @property
@@ -77,7 +83,7 @@ def open_request(
     if len({row["key"] for row in page}) != len(page) or not page:
         raise ValueError("rows need at least one bound value, each under its own key")
     now = clock.now()
-    respond_by = now + need.respond_within
+    respond_by = stages.counted(clock=need.clock)(now, need.respond_within)
     request = ApprovalRequest(
         run=run,
         proposal=proposal,
@@ -91,18 +97,21 @@ def open_request(
         policy_version=version,
         rules=verdict.rules,
         group=need.group,
-        quorum=need.quorum,
+        quorum=sum(stage.quorum for stage in need.chain),
         confirm=need.confirm,
+        clock=need.clock,
+        when_late=need.when_late,
         created_at=now,
         respond_by=respond_by,
         valid_until=respond_by + need.valid_for,
     )
     hot.insert(request)
-    record.append(run=run, kind="request.opened", actor=actor, **_facts(request, proposal))
+    asked = stages.open_all(request=request, need=need)
+    record.append(run=run, kind="request.opened", actor=actor, **_facts(request, proposal, asked))
     return request
 
 
-def _facts(request: ApprovalRequest, proposal: Proposal) -> dict[str, Any]:
+def _facts(request: ApprovalRequest, proposal: Proposal, asked: Sequence[Stage]) -> dict[str, Any]:
     return {
         "request": str(request.pk),
         "proposal": str(proposal.pk),
@@ -115,13 +124,28 @@ def _facts(request: ApprovalRequest, proposal: Proposal) -> dict[str, Any]:
         "group": request.group,
         "quorum": request.quorum,
         "confirm": request.confirm,
+        "stages": [
+            {
+                "name": stage.name,
+                "groups": stage.groups,
+                "conditions": stage.conditions,
+                "quorum": stage.quorum,
+                "reject_at": stage.reject_at,
+                "in_turn": stage.in_turn,
+                "added": stage.added_by_id is not None,
+            }
+            for stage in asked
+        ],
+        "clock": request.clock,
+        "when_late": request.when_late,
         "respond_by": request.respond_by.isoformat(),
         "valid_until": request.valid_until.isoformat(),
     }
 
 
 def close_open(*, run: Run, to: RequestState, why: str, actor: Principal) -> ApprovalRequest | None:
-    """End the run's open request, if it has one, as superseded, withdrawn, sent back or expired.
+    """End the run's open request, if it has one, as superseded, withdrawn, sent back or expired; one that expires is
+    rejected instead where its rule says so.
 
     Inside the caller's transaction, run locked. It does not wake the run.
     """
@@ -129,6 +153,8 @@ def close_open(*, run: Run, to: RequestState, why: str, actor: Principal) -> App
     if request is None:
         return None
     request.run = run
+    if to == RequestState.EXPIRED and request.when_late == "reject":
+        to, why = RequestState.REJECTED, f"{why}; the rule rejects then"
     edge: Callable[[], None] = getattr(request, _CLOSES[to])
     edge()
     request.closed_at = clock.now()
@@ -223,7 +249,6 @@ def policy_decision(
 
 _NEWEST = hot.Query(lambda proposal: Decision.objects.filter(proposal=proposal).order_by("-decided_at", "-id")[:1])
 _LOCKED = hot.Query(lambda request: ApprovalRequest.objects.select_for_update(of=("self",)).filter(pk=request))
-_YES = hot.Query(lambda request: Vote.objects.filter(request=request, choice=Vote.Choice.APPROVE).order_by("at", "id"))
 
 
 def lock_for_sending(*, run: Run, proposal: Proposal) -> Authority | None:
@@ -243,30 +268,42 @@ def lock_for_sending(*, run: Run, proposal: Proposal) -> Authority | None:
         request = _LOCKED.one(request=newest.request_id)
         request.run = run  # one object, so that everybody numbers events by it
     locks.share_decision(decision_id=newest.pk)
-    votes: tuple[Vote, ...] = () if request is None else _votes_that_count(request)
-    return Authority(decision=newest, request=request, votes=votes, problem=_problem(newest, request, len(votes)))
+    if request is None:
+        return Authority(decision=newest, request=None, problem=_problem(newest, None, enough=True))
+    seated = _seated(request)
+    return Authority(
+        decision=newest,
+        request=request,
+        votes=tuple(_that_count(seated)),
+        answered=tuple(seated.answered),
+        in_order=seated.in_order,
+        problem=_problem(newest, request, enough=all(seated.yes(one) >= one.quorum for one in seated.stages)),
+    )
 
 
-def _votes_that_count(request: ApprovalRequest) -> tuple[Vote, ...]:
-    yes = _YES(request=request.pk)
-    for vote in yes:
-        vote.principal = principals.by_id(principal_id=vote.principal_id)
-    user_ids = [vote.principal.user_id for vote in yes if vote.principal.user_id is not None]
-    locks.share_users(user_ids=user_ids, group=request.group)
-    entitled = rights.still_entitled(user_ids=user_ids, group=request.group)
-    return tuple(vote for vote in yes if vote.principal.user_id in entitled)
+def _seated(request: ApprovalRequest) -> Seating:
+    """The request's votes with what is known of the voters and whom they stood in for, whose rows are held."""
+    votes, asked = seating.votes_of(request=request), seating.stages_of(request=request)
+    user_ids = {user_id for vote in votes for user_id in (vote.principal.user_id, vote.counts_for) if user_id}
+    locks.share_users(user_ids=user_ids, groups=[name for stage in asked for name in stage.every_group])
+    return seating.of_voters(request=request, stages=asked, votes=votes)
 
 
-def _problem(decision: Decision, request: ApprovalRequest | None, votes_for: int) -> str:
+def _that_count(seated: Seating) -> Iterator[Vote]:
+    by_id = {stage.pk: stage for stage in seated.stages}
+    for vote in seated.votes:
+        if vote.choice == Vote.Choice.APPROVE and seated.counts(vote, by_id[vote.stage_id]):
+            yield vote
+
+
+def _problem(decision: Decision, request: ApprovalRequest | None, *, enough: bool) -> str:
     if not decision.approved:
         return "rejected"
     if request is not None and request.state not in (RequestState.APPROVED, RequestState.SPENT):
         return "not_approved"
     if clock.now() >= decision.valid_until:
         return "expired"
-    if request is not None and votes_for < request.quorum:
-        return "rights_lost"
-    return ""
+    return "" if enough else "rights_lost"
 
 
 _PROPOSAL = hot.Query(lambda proposal: Proposal.objects.filter(pk=proposal))

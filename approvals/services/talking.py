@@ -92,7 +92,7 @@ def _sees(hand: Hand) -> Objection | None:
     if rights.entitled(principal=hand.principal, permission=SEE):
         return None
     user = hand.user
-    return Objection(code="may_not_see") if user.is_active else objections.entitlement(request=hand.request, user=user)
+    return Objection(code="may_not_see") if user.is_active else objections.entitled_now(request=hand.request, user=user)
 
 
 def _written(hand: Hand) -> Objection | None:

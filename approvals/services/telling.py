@@ -9,9 +9,10 @@ import hashlib
 import logging
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.db import DatabaseError, InterfaceError, transaction
 
-from approvals import announced, objections, rights, talk
+from approvals import announced, objections, seating, talk
 from approvals.models import Announcement, ApprovalRequest, Delivery, Endpoint, Notice, Preference, Remark
 from approvals.services.preferences import digest_at, of
 from runs import clock
@@ -19,6 +20,10 @@ from runs.models import Event, Principal
 
 log = logging.getLogger(__name__)
 ASKED = "request.opened"
+# each asks people: at first, when a stage's turn has come, when somebody is asked by name or as well, and once more
+ASKS = frozenset(
+    {ASKED} | {f"request.{how}" for how in ("stage_opened", "handed_on", "added", "escalated", "reminded")}
+)
 _ENDS = ("approved", "rejected", "expired", "withdrawn", "sent_back", "stale", "revoked")
 # what the person who started the run hears; an approval that is carried out shows on the run
 OUTCOMES = frozenset(f"request.{end}" for end in _ENDS)
@@ -75,12 +80,8 @@ def _request_of(event: Event) -> ApprovalRequest | None:
 
 
 def _notices(event: Event, request: ApprovalRequest, now: dt.datetime) -> list[Notice]:
-    if event.kind == ASKED:
-        asked = [
-            user
-            for user in rights.members(group=request.group)
-            if objections.involvement(run=request.run, user=user) is None
-        ]
+    if event.kind in ASKS:
+        asked = _asked(event, request, now)
         # in another order each time, so that it is not always the same person who is told first
         asked.sort(key=lambda user: hashlib.sha256(f"{event.pk} {user.pk}".encode()).digest())
         step = min(BETWEEN, SPREAD_OVER / max(len(asked), 1))
@@ -98,6 +99,23 @@ def _notices(event: Event, request: ApprovalRequest, now: dt.datetime) -> list[N
         if initiator.kind == Principal.Kind.PERSON and initiator.user is not None and event.actor_id != initiator.pk:
             return [_notice(event, request, of(user=initiator.user), Notice.Kind.OUTCOME, now=now, due_at=now)]
     return []
+
+
+def _asked(event: Event, request: ApprovalRequest, now: dt.datetime) -> list[User]:
+    """Whom this very event asks, with those who stand in for them; all who have not answered, for a reminder."""
+    asks = seating.asked_now(
+        request=request, stages=seating.stages_of(request=request), votes=seating.votes_of(request=request)
+    )
+    only = str(event.data.get("stage_id") or "")
+    also = str(event.data.get("also") or "")
+    people = {
+        person.user.pk: person.user
+        for stage, person in asks
+        if only in ("", str(stage.pk)) and (not also or also in person.groups)
+    }
+    for users in seating.stand_ins(user_ids=people, now=now).values():
+        people |= {user.pk: user for user in users if objections.involvement(run=request.run, user=user) is None}
+    return list(people.values())
 
 
 def _notice(

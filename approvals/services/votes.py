@@ -8,20 +8,21 @@ nowhere else.
 import datetime as dt
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from approvals import confirming, freezes, locks, objections, queries, rights
+from approvals import confirming, freezes, locks, objections, queries, seating
 from approvals.confirming import Given
 from approvals.evaluation import Verdict
 from approvals.models import ApprovalRequest, Decision, Freeze, PolicyVersion, Refusal, Vote
 from approvals.models.request import RequestState
 from approvals.objections import Objection
-from approvals.services import policies, requests
+from approvals.seating import Seating
+from approvals.services import policies, requests, stages
 from approvals.words import is_blank, storable
 from runs import clock, hot, record, transitions
 from runs.models import Principal, Run
@@ -29,16 +30,17 @@ from runs.money import Money
 from runs.services import principals
 
 COMMENT_LENGTH = 4000
+_WAITING = {"approve": "voted", "reject": "voted_no"}  # what a word is told that decides nothing yet
 # what a newer version of the policy says of what is asked; only the layer that knows the workflows can tell
 Reevaluate = Callable[[ApprovalRequest, PolicyVersion], Verdict]
-ACCEPTED = frozenset({"approved", "rejected", "voted"})
+ACCEPTED = frozenset({"approved", "rejected", "voted", "voted_no"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoteResult:
-    """What became of the click: `code` is "approved", "rejected", "voted" (others must still answer) or a refusal's
-    code; `detail` fills its sentence (`approvals.words`); `decision` is set by the vote that decided. `repeated` says
-    that this is the answer the same click had the first time."""
+    """What became of the click: `code` is "approved", "rejected", "voted" or "voted_no" (others must still answer), or
+    a refusal's code; `detail` fills its sentence (`approvals.words`); `decision` is set by the vote that decided.
+    `repeated` says that this is the answer the same click had the first time."""
 
     code: str
     request: ApprovalRequest
@@ -71,14 +73,7 @@ class _Ballot:
     governing: PolicyVersion | None
     reevaluate: Reevaluate | None
     given: Given | None
-    earlier: list[tuple[int, str]]  # the votes there are: whose, and which choice
-
-    @property
-    def has_voted(self) -> bool:
-        return any(user_id == self.user.pk for user_id, _ in self.earlier)
-
-
-_VOTES = hot.Query(lambda request: Vote.objects.filter(request=request))
+    seating: Seating
 
 
 def cast(
@@ -111,10 +106,7 @@ def cast(
     with transaction.atomic(durable=True):
         principal = principals.of_user(user=user)
         request = requests.lock_with_run(request_id=request_id)
-        votes = _VOTES(request=request.pk)
-        earlier = [(principals.by_id(principal_id=one.principal_id).user_id or 0, one.choice) for one in votes]
-        voters = [user_id for user_id, _ in earlier]
-        locks.share_users(user_ids=[user.pk, *voters], group=request.group)
+        seated = _seated(request, user)
         freeze = freezes.over(workflow=request.run.workflow, tool=request.proposal.tool, lock=True)
         governing = policies.governing(tool=request.proposal.tool, lock=True)
         ballot = _Ballot(
@@ -133,13 +125,25 @@ def cast(
             governing=governing,
             reevaluate=reevaluate,
             given=given,
-            earlier=earlier,
+            seating=seated,
         )
+        stages.unmeet(seating=seated, run=request.run)
         if (again := _repeat(ballot)) is not None:
             return again
         objection = next((found for check in _CHECKS if (found := check(ballot)) is not None), None)
         with record.together(run=ballot.run):
             return _count(ballot) if objection is None else _refuse(ballot, objection)
+
+
+def _seated(request: ApprovalRequest, user: User) -> Seating:
+    """Who may answer what, as it is once the rows of everybody concerned are held."""
+    asked, votes = seating.stages_of(request=request), seating.votes_of(request=request)
+    away = seating.covered(user=user)
+    heard = {user_id for vote in votes for user_id in (vote.principal.user_id, vote.counts_for) if user_id is not None}
+    locks.share_users(
+        user_ids=[user.pk, *away, *heard], groups=[name for stage in asked for name in stage.every_group]
+    )  # fmt: skip
+    return seating.of(request=request, user=user, stages=asked, votes=votes, only=away)
 
 
 # ---- the same click again
@@ -153,7 +157,7 @@ def _repeat(ballot: _Ballot) -> VoteResult | None:
     Another comment makes it another word: it is refused, so that nobody believes that the new comment was kept.
     """
     request = ballot.request
-    if not ballot.has_voted:
+    if ballot.seating.own_vote is None:
         return None
     first = Vote.objects.filter(
         request=request, principal=ballot.principal, choice=ballot.choice, page_digest=ballot.page_digest
@@ -163,12 +167,14 @@ def _repeat(ballot: _Ballot) -> VoteResult | None:
     closed = objections.closed(request=request, run=ballot.run, user=ballot.user, now=ballot.now)
     if closed is not None and closed.code != "decided":
         return None
-    if objections.entitlement(request=request, user=ballot.user) is not None:
+    by_id = {stage.pk: stage for stage in ballot.seating.stages}
+    if not ballot.seating.counts(first, by_id[first.stage_id]):
         return None
     decision = Decision.objects.filter(request=request, decided_at=first.at).first()
-    code = "voted" if decision is None else "approved" if decision.approved else "rejected"
+    code = _WAITING[first.choice] if decision is None else "approved" if decision.approved else "rejected"
     yes = Vote.objects.filter(request=request, choice=Vote.Choice.APPROVE, at__lte=first.at).count()
-    detail = {"by": ballot.principal.label, "at": first.at.isoformat(), "votes_for": yes, "quorum": request.quorum}
+    detail = {"by": ballot.principal.label, "at": first.at.isoformat(), "votes_for": yes}
+    detail |= {"quorum": ballot.seating.needed_in_all}
     return VoteResult(code=code, request=request, detail=detail, decision=decision, repeated=True)
 
 
@@ -227,9 +233,10 @@ def _confirmed(ballot: _Ballot) -> Objection | None:
 
 _CHECKS: tuple[Callable[[_Ballot], Objection | None], ...] = (
     lambda b: objections.closed(request=b.request, run=b.run, user=b.user, now=b.now),
-    lambda b: objections.entitlement(request=b.request, user=b.user),
+    lambda b: objections.entitlement(seating=b.seating),
     lambda b: objections.involvement(run=b.run, user=b.user),
-    lambda b: objections.voted(request=b.request, user=b.user) if b.has_voted else None,
+    lambda b: objections.voted(seating=b.seating),
+    lambda b: objections.turn(seating=b.seating),
     _frozen,
     _page_differs,
     _out_of_date,
@@ -281,39 +288,44 @@ def _refuse(ballot: _Ballot, objection: Objection) -> VoteResult:
 
 
 def _count(ballot: _Ballot) -> VoteResult:
-    request = ballot.request
+    request, seated = ballot.request, ballot.seating
+    seat = seating.choose(seated=seated)
+    away = seat.instead_of
     vote = Vote(
         request=request,
         principal=ballot.principal,
+        stage=seat.stage,
+        instead_of=None if away is None else principals.of_user(user=away.user),
         choice=ballot.choice,
         comment=ballot.comment,
         page_digest=ballot.page_digest,
         binding_digest=request.binding_digest,
         authenticated_by=ballot.authenticated_by,
-        group=request.group,
+        group=seating.through(seat=seat, seated=seated),
         channel=ballot.channel,
         confirmed=request.confirm if ballot.choice == Vote.Choice.APPROVE else confirming.CLICK,
         at=ballot.now,
     )
     hot.insert(vote)
-    votes_for = _votes_for(ballot)
-    if ballot.choice == Vote.Choice.REJECT:
-        return _decide(ballot, vote, approved=False, votes_for=votes_for)
-    if votes_for >= request.quorum:
-        return _decide(ballot, vote, approved=True, votes_for=votes_for)
-    _record_vote(ballot, vote, kind="request.vote", votes_for=votes_for)
-    return VoteResult(code="voted", request=request, detail=_so_far(ballot, votes_for))
+    ballot = replace(ballot, seating=replace(seated, votes=[*seated.votes, vote]))
+    if ballot.seating.no(seat.stage) >= seat.stage.reject_at:
+        return _decide(ballot, vote, approved=False)
+    # a no below the number that ends it leaves the stage to the others
+    if _all_met(ballot):
+        return _decide(ballot, vote, approved=True)
+    _record_vote(ballot, vote, kind="request.vote")
+    stages.meet(seating=ballot.seating, run=ballot.run, now=ballot.now)
+    return VoteResult(code=_WAITING[ballot.choice], request=request, detail=_so_far(ballot))
 
 
-def _votes_for(ballot: _Ballot) -> int:
-    """People who said yes and are entitled still, the voter among them; their rows are held."""
-    yes = [user_id for user_id, choice in ballot.earlier if choice == Vote.Choice.APPROVE]
-    entitled = len(rights.still_entitled(user_ids=yes, group=ballot.request.group)) if yes else 0
-    return entitled + (ballot.choice == Vote.Choice.APPROVE)
+def _all_met(ballot: _Ballot) -> bool:
+    return all(ballot.seating.yes(stage) >= stage.quorum for stage in ballot.seating.stages)
 
 
-def _decide(ballot: _Ballot, vote: Vote, *, approved: bool, votes_for: int) -> VoteResult:
+def _decide(ballot: _Ballot, vote: Vote, *, approved: bool) -> VoteResult:
     request = ballot.request
+    if approved:
+        stages.meet(seating=ballot.seating, run=ballot.run, now=ballot.now)
     decision = Decision(
         kind=Decision.Kind.PEOPLE,
         approved=approved,
@@ -333,21 +345,23 @@ def _decide(ballot: _Ballot, vote: Vote, *, approved: bool, votes_for: int) -> V
     request.closed_at = ballot.now
     hot.update(row=request, names=["state", "closed_at"])
     kind = f"request.{request.state}"
-    _record_vote(ballot, vote, kind=kind, votes_for=votes_for, decision=str(decision.pk))
+    _record_vote(ballot, vote, kind=kind, decision=str(decision.pk))
     transitions.wake(run=ballot.run)
-    return VoteResult(code=str(request.state), request=request, detail=_so_far(ballot, votes_for), decision=decision)
+    return VoteResult(code=str(request.state), request=request, detail=_so_far(ballot), decision=decision)
 
 
-def _so_far(ballot: _Ballot, votes_for: int) -> dict[str, Any]:
+def _so_far(ballot: _Ballot) -> dict[str, Any]:
     return {
         "by": ballot.principal.label,
         "at": ballot.now.isoformat(),
-        "votes_for": votes_for,
-        "quorum": ballot.request.quorum,
+        "votes_for": ballot.seating.yes_in_all,
+        "quorum": ballot.seating.needed_in_all,
     }
 
 
-def _record_vote(ballot: _Ballot, vote: Vote, *, kind: str, votes_for: int, **more: str) -> None:
+def _record_vote(ballot: _Ballot, vote: Vote, *, kind: str, **more: str) -> None:
+    if vote.instead_of is not None:
+        more["instead_of"] = vote.instead_of.label
     record.append(
         run=ballot.run,
         kind=kind,
@@ -361,7 +375,8 @@ def _record_vote(ballot: _Ballot, vote: Vote, *, kind: str, votes_for: int, **mo
         authenticated_by=vote.authenticated_by,
         channel=vote.channel,
         confirmed=vote.confirmed,
-        votes_for=votes_for,
-        quorum=ballot.request.quorum,
+        stage=vote.stage.name,
+        votes_for=ballot.seating.yes_in_all,
+        quorum=ballot.seating.needed_in_all,
         **more,
     )

@@ -203,13 +203,11 @@ def _allowed(
     if version is None:
         return Void(code="policy_changed", detail=f"no policy governs {proposal.tool} any more")
     verdict = evaluate(document=version.rules, variables=facts.variables)
-    request = authority.request
     good = satisfied(
         decision_kind=authority.decision.kind,
-        group=request.group if request else "",
-        quorum=request.quorum if request else 0,
-        votes_for=len(authority.votes),
-        confirm=request.confirm if request else "",
+        asked=authority.answered,
+        in_order=authority.in_order,
+        confirm=authority.request.confirm if authority.request else "",
         verdict=verdict,
     )
     if not good:

@@ -20,7 +20,7 @@ from tests.api.caller import Caller, faults, ticket
 
 READABLE = {
     "id", "workflow", "workflow_version", "title", "subject", "created_at", "url", "state", "state_label", "is_over",
-    "waits_for", "outcome", "finished_at", "operations",
+    "waits_for", "outcome", "finished_at", "approval", "operations",
 }  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from approvals.confirming import Given
 from approvals.evaluation import evaluate, satisfied
 from approvals.models import Decision, Vote
 from approvals.policy_text import asks
+from approvals.requirement import Answered, StageNeed
 from approvals.rules import PolicyDocument, validate
 from approvals.words import sentence
 from runs import clock
@@ -71,7 +72,8 @@ def test_the_strictest_of_several_rules_counts_and_an_amount_that_is_not_there_c
     known = evaluate(document=document("retype"), variables={"amount_minor": 5, "currency": "USD"})
     assert known.groups is not None and known.groups.confirm == "retype"
     for level, enough in (("click", False), ("retype", True), ("reauthenticate", True), ("", False)):
-        again = satisfied(decision_kind="people", group="manager", quorum=1, votes_for=1, confirm=level, verdict=known)
+        asked = [Answered(need=StageNeed(name="manager", groups=("manager",), quorum=1), yes=1)]
+        again = satisfied(decision_kind="people", asked=asked, in_order=False, confirm=level, verdict=known)
         assert again is enough
 
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from approvals.evaluation import Requirement, Verdict, evaluate, satisfied
+from approvals.evaluation import Verdict, evaluate, satisfied
+from approvals.requirement import Answered, Requirement, StageNeed
 from approvals.seed_policies import AUTOMATIC_UP_TO, SERVICE_CREDITS, TICKET_COMMENTS, TICKET_WORK
 
 ASK = {"group": "manager", "quorum": 1, "respond_within_minutes": 240, "valid_for_minutes": 60}
@@ -230,7 +231,5 @@ DENIES = Verdict(effect="deny", code="no_rule", text="No.")
 def test_whether_a_decision_in_hand_is_enough_for_a_newer_policy(
     kind: str, group: str, quorum: int, votes_for: int, verdict: Verdict, enough: bool
 ) -> None:
-    given_now = satisfied(
-        decision_kind=kind, group=group, quorum=quorum, votes_for=votes_for, confirm="click", verdict=verdict
-    )
-    assert given_now is enough
+    asked = [Answered(need=StageNeed(name=group, groups=(group,), quorum=quorum), yes=votes_for)]
+    assert satisfied(decision_kind=kind, asked=asked, in_order=False, confirm="click", verdict=verdict) is enough

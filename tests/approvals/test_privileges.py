@@ -92,11 +92,11 @@ def test_locks_need_no_more_than_the_role_has(decided: world.Asked) -> None:
 
 def test_no_second_vote_and_no_second_decision_of_a_request(decided: world.Asked) -> None:
     copy = "SELECT gen_random_uuid(), {} FROM {}"
-    vote = (
-        'request_id, principal_id, choice, comment, page_digest, binding_digest, authenticated_by, "group", channel, at'
-    )
+    vote = "request_id, stage_id, principal_id, choice, comment, page_digest, binding_digest, authenticated_by"
+    vote += ', "group", channel, at'
     decision = (
         "kind, approved, proposal_id, request_id, policy_version_id, rules, binding_digest, decided_at, valid_until"
     )
-    for table, columns in (("approvals_vote", vote), ("approvals_decision", decision)):
-        assert sqlstate(f"INSERT INTO {table} (id, {columns}) {copy.format(columns, table)}") == "23505"
+    # the stage has its people, so it takes no vote at all
+    for table, columns, state in (("approvals_vote", vote, "23001"), ("approvals_decision", decision, "23505")):
+        assert sqlstate(f"INSERT INTO {table} (id, {columns}) {copy.format(columns, table)}") == state

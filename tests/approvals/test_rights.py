@@ -96,7 +96,7 @@ def test_whoever_changes_rights_waits_for_a_vote_that_is_using_them(change: str)
 
     other = threading.Thread(target=work)
     with transaction.atomic():
-        locks.share_users(user_ids=[anna.pk], group="manager")
+        locks.share_users(user_ids=[anna.pk], groups=["manager"])
         other.start()
         assert world.somebody_waits()
         assert not changed.is_set()
@@ -107,7 +107,7 @@ def test_whoever_changes_rights_waits_for_a_vote_that_is_using_them(change: str)
 def test_nobody_waits_for_the_rights_of_another_person() -> None:
     anna, bert = world.user("anna"), world.user("bert")
     with transaction.atomic():
-        locks.share_users(user_ids=[anna.pk], group="manager")
+        locks.share_users(user_ids=[anna.pk], groups=["manager"])
         (done,) = world.at_once(lambda: bert.groups.clear())
         assert done is None
         assert not world.somebody_waits(seconds=0)

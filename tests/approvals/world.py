@@ -13,10 +13,10 @@ from django.contrib.auth.models import Group, Permission, User
 from django.db import connections, transaction
 
 from approvals import queries
-from approvals.confirming import Level
-from approvals.evaluation import Requirement, Verdict
+from approvals.evaluation import Verdict
 from approvals.models import ApprovalRequest, PolicyVersion
 from approvals.models.request import RequestState
+from approvals.requirement import Requirement
 from approvals.services import requests, votes
 from runs import clock, transitions
 from runs.actions import Action
@@ -64,7 +64,8 @@ def policy(*, quorum: int = 1) -> PolicyVersion:
     )
 
 
-def verdict(*, quorum: int = 1, group: str = "manager", confirm: Level = "click") -> Verdict:
+def verdict(*, quorum: int = 1, group: str = "manager", **more: Any) -> Verdict:
+    """`more` are the requirement's other fields: stages, in_order and so on."""
     return Verdict(
         effect="ask",
         rules=[{"id": "ask", "text": "A manager decides"}],
@@ -73,7 +74,7 @@ def verdict(*, quorum: int = 1, group: str = "manager", confirm: Level = "click"
             quorum=quorum,
             respond_within=dt.timedelta(minutes=240),
             valid_for=dt.timedelta(minutes=60),
-            confirm=confirm,
+            **more,
         ),
     )
 
@@ -193,7 +194,7 @@ def open_one(
     shown: list[dict[str, str]] | None = None,
     sentence: str = "Issue $1,200.00 service credit to Acme Corp",
     supersedes: ApprovalRequest | None = None,
-    confirm: Level = "click",
+    **more: Any,
 ) -> ApprovalRequest:
     binding = queries.newest_binding(run=of, proposal=proposal)
     assert binding is not None
@@ -201,7 +202,7 @@ def open_one(
         run=of,
         proposal=proposal,
         version=version,
-        verdict=verdict(quorum=quorum, confirm=confirm),
+        verdict=verdict(quorum=quorum, **more),
         binding_digest=binding,
         rows=shown if shown is not None else rows(),
         ask=sentence,

@@ -43,7 +43,12 @@ FROZEN = {
     "approvals_policy": "id slug",
     "approvals_allowance": "key currency",
     "approvals_approvalrequest": "id run_id proposal_id supersedes_id changes ask action_digest binding_digest page"
-    " page_digest policy_version_id rules group quorum confirm created_at valid_until",
+    " page_digest policy_version_id rules group quorum confirm clock when_late created_at valid_until",
+    "approvals_stage": "id request_id position name groups conditions quorum reject_at in_turn person_id added_by_id"
+    " added_why",
+    "approvals_prompt": "id request_id kind group asked_for",
+    "approvals_absence": "id person_id stand_in_id begins ends note made_by_id made_at",
+    "approvals_remit": "user_id",
     "approvals_claim": "request_id",
     "approvals_freeze": "id scope by_id reason since",
     "approvals_announcement": "event_id",

@@ -63,7 +63,7 @@ def test_time_frozen_twice_counts_once(
         )  # fmt: skip
     asked = SimpleNamespace(
         proposal=request.proposal, created_at=start, respond_by=start + 100 * hour, valid_until=start + 200 * hour,
-        stopped_for=dt.timedelta(0),
+        stopped_for=dt.timedelta(0), clock="elapsed",
     )  # fmt: skip
     now = start + 4 * hour
     assert freezes.moved(request=asked, run=run, now=now) - asked.respond_by == hours * hour  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ from runs.models import Evidence, ModelCall, Principal, Proposal, Run
 from runs.models.run import RunState
 from runs.money import Money
 from runs.services import principals
-from tests import published
+from tests import published, stages
 
 PASSWORD = "a-long-demo-word"
 TOOL = "billing.create_credit"
@@ -268,6 +268,7 @@ def ask(
         page_digest=page_digest(rows=page), policy_version=version, rules=[ASKS], group="manager", confirm=confirm,
         respond_by=now + dt.timedelta(minutes=minutes), valid_until=now + dt.timedelta(minutes=minutes + 60),
     )  # fmt: skip
+    stages.one(request)
     record.append(run=run, kind="request.opened", actor=run.agent, request=str(request.id), ask=request.ask)
     return request
 
@@ -283,7 +284,8 @@ def decide(request: ApprovalRequest, by: User, *, approved: bool = True, comment
     """Vote and decision as the vote service leaves them."""
     now = clock.now()
     Vote.objects.create(
-        request=request, principal=principals.of_user(user=by), choice="approve" if approved else "reject",
+        request=request, stage=stages.one(request), principal=principals.of_user(user=by),
+        choice="approve" if approved else "reject",
         comment=comment or ("" if approved else "Not ours"), page_digest=request.page_digest,
         binding_digest=request.binding_digest, authenticated_by="password", group=request.group, channel="page", at=now,
     )  # fmt: skip

@@ -15,6 +15,7 @@ from runs import record, transitions
 from runs.models import Evidence, ModelCall, Principal, Proposal, Run
 from runs.models.run import RunState
 from runs.services import principals
+from tests import stages
 
 S = RunState
 NOW = dt.datetime.now(dt.UTC).replace(microsecond=0)
@@ -128,7 +129,7 @@ def propose(run: Run, *, number: int = 1, tool: str = "billing.create_credit", a
 
 def ask(run: Run, proposal: Proposal, **fields: Any) -> ApprovalRequest:
     with_ = {"respond_by": NOW + dt.timedelta(hours=2), "valid_until": NOW + dt.timedelta(hours=3), **fields}
-    return ApprovalRequest.objects.create(
+    request = ApprovalRequest.objects.create(
         run=run,
         proposal=proposal,
         ask="Issue $1,200.00 service credit to Acme Corp",
@@ -141,6 +142,8 @@ def ask(run: Run, proposal: Proposal, **fields: Any) -> ApprovalRequest:
         group="manager",
         **with_,
     )
+    stages.one(request)
+    return request
 
 
 def decide(proposal: Proposal, *, request: ApprovalRequest | None = None, approved: bool = True) -> Decision:
@@ -160,6 +163,7 @@ def decide(proposal: Proposal, *, request: ApprovalRequest | None = None, approv
 def vote(request: ApprovalRequest, user: User, choice: str = "approve", comment: str = "") -> Vote:
     return Vote.objects.create(
         request=request,
+        stage=stages.one(request),
         principal=principals.of_user(user=user),
         choice=choice,
         comment=comment,

@@ -1,0 +1,120 @@
+"""The stages of a request as its page shows them: who is asked, who has answered, who is away, what comes by itself."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from agentops import asked
+from agentops.pages import handing
+from approvals import seating, working_calendar
+from approvals.models import Absence, ApprovalRequest, Prompt, Stage, Vote
+from approvals.models.request import RequestState
+from approvals.seating import Seating
+from runs import clock
+
+NAMED = 8  # people listed by name in one stage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One stage. `state` is done, asked or later; `who` says whom it asks, `waiting` the names of those asked now."""
+
+    stage: Stage
+    name: str
+    state: str
+    who: str
+    yes: int
+    votes: list[Vote] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
+    more: int = 0
+    handed: str = ""
+
+
+def who(stage: Stage) -> str:
+    """`2 of finance or treasury, each within their own limit, of the team emea`."""
+    if stage.person is not None:
+        return f"added by {stage.added_by}: {stage.added_why}"
+    groups = " or ".join(asked.group_words(name) for name in stage.every_group)
+    people = "one" if stage.quorum == 1 else str(stage.quorum)
+    said = f"{people} of {groups}"
+    need = stage.need.person
+    if need.within_limit:
+        said += ", within their own limit"
+    said += f", of the team {need.team}" if need.team else ""
+    said += f", for the region {need.region}" if need.region else ""
+    return f"{said}; {stage.reject_at} who say no end it" if stage.reject_at > 1 else said
+
+
+def context(*, user: User, request: ApprovalRequest) -> dict[str, Any]:
+    """What the part about stages shows; `acts_for` is whom the reader answers for, and until when."""
+    found = list(
+        Stage.objects.filter(request=request)
+        .select_related("handed_user", "handed_group", "person", "added_by")
+        .order_by("position")
+    )
+    seated = seating.of(request=request, user=user, stages=found)
+    is_open = request.state == RequestState.OPEN
+    waiting = _waiting(request, seated) if is_open else {}
+    away = _acts_for(seated) if is_open else None
+    may_hand_on = is_open and user.has_perm("approvals.reassign")
+    if may_hand_on and seating.involved(run=request.run, user_ids=[user.pk]):
+        may_hand_on = False
+    return {
+        **(handing.choices(request=request, stages=found) if may_hand_on else {}),
+        "steps": [_step(stage, seated, waiting.get(stage.pk, [])) for stage in found],
+        "in_order": seated.in_order,
+        "progress": asked.progress(request),
+        "acts_for": away,
+        "prompts": list(Prompt.objects.filter(request=request, ended_at=None).order_by("due_at")) if is_open else [],
+        "working": working_calendar.in_words() if request.clock == "working" else "",
+        "zone": timezone.get_current_timezone_name(),
+        "may_hand_on": may_hand_on,
+    }
+
+
+def _step(stage: Stage, seated: Seating, waiting: list[str]) -> Step:
+    state = "done" if stage.met_at is not None else "asked" if stage.is_asked else "later"
+    return Step(
+        stage=stage,
+        name=asked.stage_words(stage),
+        state=state,
+        who=who(stage),
+        yes=seated.yes(stage),
+        votes=[vote for vote in seated.votes if vote.stage_id == stage.pk],
+        waiting=waiting[:NAMED],
+        more=max(len(waiting) - NAMED, 0),
+        handed=_handed(stage),
+    )
+
+
+def _handed(stage: Stage) -> str:
+    if stage.handed_user is not None:
+        return f"handed on to {stage.handed_user.get_full_name() or stage.handed_user.get_username()}"
+    return f"handed on to {asked.group_words(stage.handed_group.name)}" if stage.handed_group is not None else ""
+
+
+def _waiting(request: ApprovalRequest, seated: Seating) -> dict[Any, list[str]]:
+    """By stage: `Anna`, or `Bert (away; Carla stands in)`."""
+    asks = seating.asked_now(request=request, stages=seated.stages, votes=seated.votes)
+    stand_ins = seating.stand_ins(user_ids=[person.user.pk for _, person in asks], now=clock.now())
+    found: dict[Any, list[str]] = {}
+    for stage, person in asks:
+        for_them = [one.get_full_name() or one.get_username() for one in stand_ins.get(person.user.pk, [])]
+        away = f" (away; {' or '.join(for_them)} stands in)" if for_them else ""
+        found.setdefault(stage.pk, []).append(f"{person.name}{away}")
+    return found
+
+
+def _acts_for(seated: Seating) -> dict[str, Any] | None:
+    free = seated.free()
+    if not free or free[0].instead_of is None:
+        return None
+    away = free[0].instead_of
+    absence = (
+        Absence.objects.filter(person=away.user, stand_in=seated.user, ended_at=None, ends__gt=clock.now())
+        .order_by("begins")
+        .first()
+    )
+    return None if absence is None else {"name": away.name, "until": absence.ends}

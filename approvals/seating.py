@@ -1,0 +1,287 @@
+"""Who may answer in which stage of a request, in their own right or for somebody who is away. Reads only."""
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from django.contrib.auth.models import User
+from django.db.models import Q
+
+from approvals import rights
+from approvals.models import Absence, ApprovalRequest, Remit, Stage, Vote
+from approvals.requirement import Answered
+from runs import clock
+from runs.models import Principal, Proposal, Run
+
+MOST_COVERED = 20  # people one person stands in for at a time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """An active person with the right to vote, and what is set about them; limits by currency in minor units."""
+
+    user: User
+    groups: frozenset[str]
+    team: str = ""
+    region: str = ""
+    limits: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.user.get_full_name() or self.user.get_username()
+
+    def within(self, proposal: Proposal) -> bool:
+        limit = dict(self.limits).get(proposal.currency)
+        return limit is not None and proposal.amount_minor is not None and proposal.amount_minor <= limit
+
+
+def known(*, user_ids: Iterable[int] = (), groups: Iterable[str] = ()) -> dict[int, Known]:
+    """Those of the users, or of all members of the groups, who may vote at all right now, by id."""
+    wanted = Q(pk__in=set(user_ids)) | Q(groups__name__in=set(groups))
+    users = rights.voters().filter(wanted).distinct().select_related("remit").prefetch_related("groups")
+    return {user.pk: _known(user) for user in users.order_by("pk")}
+
+
+def _known(user: User) -> Known:
+    groups = frozenset(group.name for group in user.groups.all())
+    remit: Remit | None = getattr(user, "remit", None)
+    if remit is None:
+        return Known(user=user, groups=groups)
+    limits = tuple(sorted((currency, int(minor)) for currency, minor in remit.limits.items()))
+    return Known(user=user, groups=groups, team=remit.team, region=remit.region, limits=limits)
+
+
+def fits(*, stage: Stage, person: Known, proposal: Proposal) -> bool:
+    """Whether the person is one whom the stage asks. What is not set about them meets nothing."""
+    if stage.person_id is not None:
+        return person.user.pk == stage.person_id
+    need = stage.need.person
+    return (
+        not person.groups.isdisjoint(stage.every_group)
+        and need.team in ("", person.team)
+        and need.region in ("", person.region)
+        and (not need.within_limit or person.within(proposal))
+    )
+
+
+def stages_for(*, person: Known) -> Q:
+    """The same as `fits`, as a condition on stages that the database looks up."""
+    names = sorted(person.groups)
+    within = Q(conditions__within_limit__isnull=True)
+    for currency, minor in person.limits:
+        within |= Q(request__proposal__currency=currency, request__proposal__amount_minor__lte=minor)
+    of_groups = Q(groups__has_any_keys=names) | Q(also__has_any_keys=names)
+    return Q(person_id=person.user.pk) | (
+        Q(person__isnull=True) & of_groups & _set_or_free("team", person.team) & _set_or_free("region", person.region)
+        & within
+    )  # fmt: skip
+
+
+def _set_or_free(name: str, value: str) -> Q:
+    free = Q(**{f"conditions__{name}__isnull": True})
+    return free | Q(**{f"conditions__{name}": value}) if value else free
+
+
+def handed_to(*, person: Known) -> Q:
+    """Stages that wait for this person as far as handing on goes."""
+    nobody = Q(handed_user__isnull=True, handed_group__isnull=True)
+    return nobody | Q(handed_user=person.user.pk) | Q(handed_group__name__in=sorted(person.groups))
+
+
+def is_handed_to(*, stage: Stage, person: Known) -> bool:
+    """The same for one stage; `handed_group` is read where it is set."""
+    if stage.handed_user_id is None and stage.handed_group is None:
+        return True
+    group = stage.handed_group
+    return stage.handed_user_id == person.user.pk or (group is not None and group.name in person.groups)
+
+
+def covered(*, user: User) -> list[int]:
+    """The ids of those for whom the person stands in now."""
+    now = clock.ClockTimestamp()
+    found = Absence.objects.filter(stand_in=user, ended_at__isnull=True, begins__lte=now, ends__gt=now)
+    return sorted(set(found.values_list("person_id", flat=True)))[:MOST_COVERED]
+
+
+def involved(*, run: Run, user_ids: Iterable[int]) -> set[int]:
+    """Those who started the run, run it, or proposed or edited any action of it."""
+    started = Q(pk__in=[run.initiator_id, run.run_as_id, run.agent_id])
+    proposed = Q(pk__in=Proposal.objects.filter(run=run).values("proposer"))
+    own = Principal.objects.filter(started | proposed, user_id__in=set(user_ids))
+    return {user_id for user_id in own.values_list("user_id", flat=True) if user_id is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seat:
+    """A stage in which the person may answer; `instead_of` whom they answer for."""
+
+    stage: Stage
+    instead_of: Known | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seating:
+    """One request as one person finds it: its stages and votes, and what is known of everybody concerned."""
+
+    request: ApprovalRequest
+    user: User
+    stages: Sequence[Stage]
+    votes: Sequence[Vote]
+    people: dict[int, Known]
+    covered: Sequence[int]
+
+    @property
+    def own_vote(self) -> Vote | None:
+        return next((vote for vote in self.votes if vote.principal.user_id == self.user.pk), None)
+
+    @property
+    def vote_instead(self) -> Vote | None:
+        """Somebody who stood in for the person has answered."""
+        return next((vote for vote in self.votes if vote.instead_of and vote.instead_of.user_id == self.user.pk), None)
+
+    def seats(self) -> list[Seat]:
+        """In every stage, asked now or not; the person's own first."""
+        if self.user.pk not in self.people:
+            return []
+        proposal = self.request.proposal
+        own = self.people[self.user.pk]
+        found = [Seat(stage=one) for one in self.stages if fits(stage=one, person=own, proposal=proposal)]
+        for user_id in self.covered:
+            if (away := self.people.get(user_id)) is not None:
+                found += [
+                    Seat(stage=one, instead_of=away)
+                    for one in self.stages
+                    if fits(stage=one, person=away, proposal=proposal)
+                ]
+        return found
+
+    def free(self) -> list[Seat]:
+        """Those in which an answer would count now: the stage is asked, and whose right it is has not answered."""
+        heard = {user_id for vote in self.votes for user_id in (vote.principal.user_id, vote.counts_for)}
+        return [
+            seat
+            for seat in self.seats()
+            if seat.stage.is_asked and (seat.instead_of is None or seat.instead_of.user.pk not in heard)
+        ]
+
+    def yes(self, stage: Stage) -> int:
+        """People who said yes in the stage and are entitled to it still."""
+        return sum(1 for vote in self._counting(stage) if vote.choice == Vote.Choice.APPROVE)
+
+    def no(self, stage: Stage) -> int:
+        return sum(1 for vote in self.votes if vote.stage_id == stage.pk and vote.choice == Vote.Choice.REJECT)
+
+    def _counting(self, stage: Stage) -> list[Vote]:
+        return [vote for vote in self.votes if vote.stage_id == stage.pk and self.counts(vote, stage)]
+
+    def counts(self, vote: Vote, stage: Stage) -> bool:
+        """The voter may vote still, and the one whose right it is, is still whom the stage asks."""
+        holder = self.people.get(vote.counts_for or 0)
+        return (
+            vote.principal.user_id in self.people
+            and holder is not None
+            and fits(stage=stage, person=holder, proposal=self.request.proposal)
+        )
+
+    @property
+    def answered(self) -> list[Answered]:
+        """The stages of the policy, without those that people added."""
+        return [Answered(need=one.need, yes=self.yes(one)) for one in self.stages if one.added_by_id is None]
+
+    @property
+    def in_order(self) -> bool:
+        return any(stage.in_turn for stage in self.stages)
+
+    @property
+    def yes_in_all(self) -> int:
+        return sum(self.yes(stage) for stage in self.stages)
+
+    @property
+    def needed_in_all(self) -> int:
+        return sum(stage.quorum for stage in self.stages)
+
+
+def stages_of(*, request: ApprovalRequest) -> list[Stage]:
+    return list(Stage.objects.filter(request=request).select_related("handed_group").order_by("position"))
+
+
+def votes_of(*, request: ApprovalRequest) -> list[Vote]:
+    found = Vote.objects.filter(request=request).select_related("principal", "instead_of")
+    return list(found.order_by("at", "id"))
+
+
+def of(
+    *,
+    request: ApprovalRequest,
+    user: User,
+    stages: Sequence[Stage] | None = None,
+    votes: Sequence[Vote] | None = None,
+    only: Iterable[int] | None = None,
+) -> Seating:
+    """Read it now; `only` are the ones whom the person may stand in for (those whose rows are locked)."""
+    stages = stages_of(request=request) if stages is None else stages
+    votes = votes_of(request=request) if votes is None else votes
+    wanted = None if only is None else set(only)
+    away = set() if wanted == set() else set(covered(user=user))
+    if wanted is not None:
+        away &= wanted
+    if away:
+        away -= involved(run=request.run, user_ids=away)
+    heard = {user_id for vote in votes for user_id in (vote.principal.user_id, vote.counts_for) if user_id is not None}
+    people = known(user_ids={user.pk, *heard, *away})
+    return Seating(request=request, user=user, stages=stages, votes=votes, people=people, covered=sorted(away))
+
+
+def of_voters(*, request: ApprovalRequest, stages: Sequence[Stage], votes: Sequence[Vote]) -> Seating:
+    """The same for nobody in particular: what the votes there are count for."""
+    heard = {user_id for vote in votes for user_id in (vote.principal.user_id, vote.counts_for) if user_id is not None}
+    return Seating(
+        request=request, user=User(), stages=stages, votes=votes, people=known(user_ids=heard), covered=()
+    )  # fmt: skip
+
+
+def asked_now(*, request: ApprovalRequest, stages: Sequence[Stage], votes: Sequence[Vote]) -> list[tuple[Stage, Known]]:
+    """Everybody who is asked in an open stage and has not answered: with the stages, in the order of those."""
+    open_stages = [stage for stage in stages if stage.is_asked]
+    groups = {name for stage in open_stages for name in stage.every_group}
+    named = {stage.person_id for stage in open_stages if stage.person_id is not None}
+    people = known(user_ids=named, groups=groups)
+    heard = {user_id for vote in votes for user_id in (vote.principal.user_id, vote.counts_for)}
+    out = heard | involved(run=request.run, user_ids=people)
+    return [
+        (stage, person)
+        for stage in open_stages
+        for person in people.values()
+        if person.user.pk not in out
+        and fits(stage=stage, person=person, proposal=request.proposal)
+        and is_handed_to(stage=stage, person=person)
+    ]
+
+
+def stand_ins(*, user_ids: Iterable[int], now: dt.datetime) -> dict[int, list[User]]:
+    """Who stands in for each of them at that moment."""
+    found: dict[int, list[User]] = {}
+    current = Absence.objects.filter(person__in=set(user_ids), ended_at__isnull=True, begins__lte=now, ends__gt=now)
+    for absence in current.select_related("stand_in").order_by("begins"):
+        found.setdefault(absence.person_id, []).append(absence.stand_in)
+    return found
+
+
+def choose(*, seated: Seating) -> Seat:
+    """Their own right before somebody else's; of several stages the one that the fewest others could answer in."""
+    free = seated.free()
+    own = [seat for seat in free if seat.instead_of is None] or free
+    if len(own) == 1:
+        return own[0]
+    asked = asked_now(request=seated.request, stages=seated.stages, votes=seated.votes)
+    others = Counter(stage.pk for stage, _ in asked)
+    return min(own, key=lambda seat: (others[seat.stage.pk] - seat.stage.quorum, seat.stage.position))
+
+
+def through(*, seat: Seat, seated: Seating) -> str:
+    """The membership that gave the right, or that they were named."""
+    if seat.stage.person_id is not None:
+        return "named"
+    holder = seat.instead_of or seated.people[seated.user.pk]
+    return next(name for name in seat.stage.every_group if name in holder.groups)

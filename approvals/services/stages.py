@@ -1,0 +1,121 @@
+"""The stages of a request: written when it is opened, opened one after the other, met and unmet as people answer.
+
+Building blocks: they run inside the caller's open transaction, with the run's and the request's rows locked.
+"""
+
+import datetime as dt
+from collections.abc import Callable
+
+from approvals import working_time
+from approvals.models import ApprovalRequest, Prompt, Stage
+from approvals.requirement import Clock, Requirement
+from approvals.seating import Seating
+from approvals.working_calendar import calendar
+from runs import record, transitions
+from runs.models import Run
+from runs.services import principals
+
+MOST_REMINDERS = 3  # for one request
+
+
+def counted(*, clock: Clock) -> Callable[[dt.datetime, dt.timedelta], dt.datetime]:
+    """How a time is added to a moment: as elapsed time, or as working time of the installation's calendar."""
+    if clock == "working":
+        return lambda since, by: working_time.later(calendar=calendar(), since=since, by=by)
+    return lambda since, by: since + by
+
+
+def open_all(*, request: ApprovalRequest, need: Requirement) -> list[Stage]:
+    """Write the stages as they are asked, the first (or all, where the order does not matter) asked at once, and what
+    happens by itself meanwhile. Whoever was added by name to what this replaces is asked again."""
+    stages = [
+        Stage(
+            request=request,
+            position=number,
+            name=stage.name,
+            groups=list(stage.groups),
+            conditions=stage.person.stored(),
+            quorum=stage.quorum,
+            reject_at=stage.reject_at,
+            in_turn=need.in_order and number > 1,
+            opened_at=None if need.in_order and number > 1 else request.created_at,
+        )
+        for number, stage in enumerate(need.chain, start=1)
+    ]
+    if request.supersedes_id is not None:
+        added = Stage.objects.filter(request=request.supersedes_id, added_by__isnull=False).order_by("position")
+        stages += [
+            Stage(
+                request=request,
+                position=number,
+                name=one.name,
+                person_id=one.person_id,
+                quorum=1,
+                added_by_id=one.added_by_id,
+                added_why=one.added_why,
+                opened_at=request.created_at,
+            )
+            for number, one in enumerate(added, start=len(stages) + 1)
+        ]
+    Stage.objects.bulk_create(stages)
+    Prompt.objects.bulk_create(_prompts(request, need))
+    return stages
+
+
+def _prompts(request: ApprovalRequest, need: Requirement) -> list[Prompt]:
+    later = counted(clock=need.clock)
+    found: list[tuple[Prompt.Kind, str, dt.datetime]] = []
+    if need.remind_after is not None:
+        at = request.created_at
+        for _ in range(MOST_REMINDERS):
+            at = later(at, need.remind_after)
+            found.append((Prompt.Kind.REMIND, "", at))
+    for step in need.escalations:
+        found.append((Prompt.Kind.ESCALATE, step.group, later(request.created_at, step.after)))
+    return [
+        Prompt(request=request, kind=kind, group=group, asked_for=at, due_at=at)
+        for kind, group, at in found
+        if at < request.respond_by
+    ]
+
+
+def unmeet(*, seating: Seating, run: Run) -> None:
+    """A stage whose people are no longer all entitled is asked again."""
+    for stage in seating.stages:
+        if stage.met_at is not None and seating.yes(stage) < stage.quorum:
+            stage.met_at = None
+            stage.save(update_fields=["met_at"])
+            record.append(
+                run=run,
+                kind="request.stage_reopened",
+                actor=principals.system(),
+                request=str(seating.request.pk),
+                stage=stage.name,
+                why="somebody whose approval counted is no longer entitled",
+            )
+
+
+def meet(*, seating: Seating, run: Run, now: dt.datetime) -> bool:
+    """Note which stages have their people now and open the next one; True when every stage has."""
+    for stage in seating.stages:
+        if stage.is_asked and seating.yes(stage) >= stage.quorum:
+            stage.met_at = now
+            stage.save(update_fields=["met_at"])
+    waiting = next((stage for stage in seating.stages if stage.opened_at is None), None)
+    if waiting is not None and all(
+        stage.met_at is not None for stage in seating.stages if stage.position < waiting.position
+    ):
+        waiting.opened_at = now
+        waiting.save(update_fields=["opened_at"])
+        transitions.wake(run=run)  # it says anew whom it waits for
+        record.append(
+            run=run,
+            kind="request.stage_opened",
+            actor=principals.system(),
+            request=str(seating.request.pk),
+            stage=waiting.name,
+            stage_id=str(waiting.pk),
+            groups=waiting.every_group,
+            quorum=waiting.quorum,
+        )
+    return all(stage.met_at is not None for stage in seating.stages)
