@@ -60,7 +60,8 @@ STEPS: dict[RunState, Callable[[Step], Next]] = {
 
 def advance(*, run_id: uuid.UUID) -> int:
     """Take the run as far as it goes now and return the number of steps; 0 when it is not due, or another has it."""
-    lease = leases.claim(run_id=run_id, holder=str(processes.current().pk), seconds=settings.LEASE_SECONDS)
+    holder = str(processes.current().pk)
+    lease = leases.claim(run_id=run_id, holder=holder, seconds=settings.LEASE_SECONDS, asking=freezes.ANY)
     if lease is None:
         return 0
     faultpoints.reach("run.claimed")
@@ -90,7 +91,11 @@ _RUN = hot.Query(lambda run: Run.objects.filter(pk=run))
 
 
 def _step(lease: leases.Lease, hand: InHand) -> Next:
-    run = principals.known(run=lease.run or _RUN.one(run=lease.run_id))
+    found = lease.run
+    if found is None:
+        found = _RUN.one(run=lease.run_id)
+        found.answer = bool(freezes.in_force())
+    run, any_freeze = principals.known(run=found), found.answer
     lease.run = None
     if run.is_over:
         return Next.PARK
@@ -110,7 +115,7 @@ def _step(lease: leases.Lease, hand: InHand) -> Next:
     except UnknownWorkflow as problem:
         return _leave_to_others(lease, run, why=str(problem))
     step = Step(lease=lease, run=run, workflow=knows, actor=actor, hand=hand)
-    held = freezing.hold(step) if freezes.in_force() else None
+    held = freezing.hold(step) if any_freeze else None
     if held is None:
         lease.run = None
     went = held or STEPS[run.as_state()](step)

@@ -3,7 +3,7 @@
 import datetime as dt
 
 from django.db import connection
-from django.db.models import Case, Exists, Q, QuerySet, When
+from django.db.models import Case, Q, QuerySet, When
 
 from approvals import working_time
 from approvals.models import ApprovalRequest, Freeze
@@ -17,8 +17,8 @@ _IN_FORCE = "SELECT scope FROM approvals_freeze WHERE lifted_at IS NULL"
 _HELD_STILL = "SELECT approvals_freezes_in_force()"
 
 
-# read along with whatever else is read: is anything frozen at all?
-ANY = Exists(Freeze.objects.filter(lifted_at__isnull=True))
+# asked along with whatever else is asked: is anything frozen at all?
+ANY = "EXISTS (SELECT FROM approvals_freeze WHERE lifted_at IS NULL)"
 
 
 def of_tool(name: str) -> str:

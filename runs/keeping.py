@@ -101,6 +101,12 @@ def last_reading(*, run: Run) -> int:
 _BEFORE = "SELECT number, step, id FROM runs_proposal WHERE run_id = %s ORDER BY number"
 
 
+def _before(run: Run) -> list[Any]:
+    with connection.cursor() as cursor:
+        cursor.execute(_BEFORE, [run.pk])
+        return cursor.fetchall()
+
+
 def keep_proposal(
     *,
     run: Run,
@@ -115,9 +121,8 @@ def keep_proposal(
     model_call: ModelCall | None = None,
 ) -> Proposal:
     """Store a proposal with its operation's identity, before anything can act on it."""
-    with connection.cursor() as cursor:
-        cursor.execute(_BEFORE, [run.pk])
-        before = cursor.fetchall()
+    reading = max((one.reading for one in rests_on), default=0)
+    before = _before(run) if reading != 1 else []  # nothing is proposed before something is read
     predecessor = next((pk for _, its_step, pk in reversed(before) if its_step == step), None)
     money = contract.money(action.effect)
     proposal_id = new_id()
@@ -137,7 +142,7 @@ def keep_proposal(
         business_key=contract.business_key(action.effect),
         amount_minor=money.minor if money else None,
         currency=money.currency if money else "",
-        reading=max((one.reading for one in rests_on), default=0),
+        reading=reading,
         rests_on=[str(one.pk) for one in rests_on],
         workings=workings,
         rationale=rationale,

@@ -5,6 +5,7 @@ whatever it learned is still stored as an observation, which needs no token.
 """
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,38 +39,44 @@ UPDATE runs_run SET lease_token = lease_token + 1, lease_holder = %(holder)s, cl
        woken = FALSE, lease_until = clock_timestamp() + make_interval(secs => %(seconds)s)
  WHERE id = %(run)s AND finished_at IS NULL AND wake_at <= clock_timestamp()
    AND (lease_until IS NULL OR lease_until < clock_timestamp())
-RETURNING {_RUN}
-"""
+RETURNING {_RUN}, """
 # one statement locks the row, renews the lease and reads the run as it is now; without `seconds` the lease stays
 _HOLD = f"""
 UPDATE runs_run SET lease_until = CASE WHEN %(seconds)s::float IS NULL THEN lease_until
                                   ELSE clock_timestamp() + make_interval(secs => %(seconds)s::float) END,
        claims_in_row = CASE WHEN %(worked)s THEN 0 ELSE claims_in_row END
  WHERE id = %(run)s AND lease_token = %(token)s AND lease_until IS NOT NULL
-RETURNING {_RUN}
-"""
+RETURNING {_RUN}, """
 
 
-def claim(*, run_id: uuid.UUID, holder: str, seconds: float) -> Lease | None:
-    """Take the run if it is due and free; None otherwise."""
+def claim(*, run_id: uuid.UUID, holder: str, seconds: float, asking: str = "FALSE") -> Lease | None:
+    """Take the run if it is due and free; None otherwise. `asking` as for `hold`."""
     with connection.cursor() as cursor:
-        cursor.execute(_CLAIM, {"run": run_id, "holder": holder[:200], "seconds": seconds})
+        cursor.execute(_CLAIM + asking, {"run": run_id, "holder": holder[:200], "seconds": seconds})
         row = cursor.fetchone()
     if row is None:
         return None
-    run = hot.from_row(model=Run, row=row)
+    run = _read(row)
     return Lease(run_id, run.lease_token, run=run)
 
 
-def hold(*, lease: Lease, seconds: float | None = None) -> Run:
-    """Lock the run's row for this transaction, renewing the lease if asked. Raises LeaseLost when it is not ours."""
+def hold(*, lease: Lease, seconds: float | None = None, asking: str = "FALSE") -> Run:
+    """Lock the run's row for this transaction, renewing the lease if asked. Raises LeaseLost when it is not ours.
+
+    `asking` is a condition in SQL, answered with it: `run.answer`."""
     given: dict[str, Any] = {"run": lease.run_id, "token": lease.token, "seconds": seconds, "worked": lease.worked}
     with connection.cursor() as cursor:
-        cursor.execute(_HOLD, given)
+        cursor.execute(_HOLD + asking, given)
         row = cursor.fetchone()
     if row is None:
         raise LeaseLost(str(lease.run_id))
-    return principals.known(run=hot.from_row(model=Run, row=row))
+    return principals.known(run=_read(row))
+
+
+def _read(row: Sequence[Any]) -> Run:
+    run = hot.from_row(model=Run, row=row[:-1])
+    run.answer = row[-1]
+    return run
 
 
 def worked(*, lease: Lease) -> None:

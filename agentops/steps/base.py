@@ -77,7 +77,7 @@ def committing(lease: leases.Lease, point: str) -> Iterator[Run]:
     """One durable transaction that holds the run under its lease. Raises LeaseLost, with nothing written."""
     points = lease.points = [point]
     with transaction.atomic(durable=True):
-        run = leases.hold(lease=lease, seconds=settings.LEASE_SECONDS)
+        run = leases.hold(lease=lease, seconds=settings.LEASE_SECONDS, asking=freezes.ANY)
         with record.together(run=run):
             yield run
         reach_all(points, "before")
@@ -101,8 +101,9 @@ AT_ONCE: dict[str, tuple[str, Callable[["Step", Run], Next]]] = {}
 
 
 def may_go_on(run: Run) -> bool:
-    """Whether nothing that an engine looks for between two steps has come for the locked run."""
-    return run.cancel_requested_at is None and run.paused_at is None and not freezes.in_force()
+    """Whether nothing that an engine looks for between two steps has come for the locked run, and nothing is frozen
+    (asked as it was locked)."""
+    return run.cancel_requested_at is None and run.paused_at is None and not run.answer
 
 
 def go_on_at_once(step: "Step", run: Run) -> Next:
@@ -200,11 +201,11 @@ def out_of_date(run: Run, *, why: str, actor: Principal) -> Next:
     return Next.GO_ON
 
 
-def done_so_far(run: Run) -> list[Done]:
-    """The run's actions that the other side has recorded, oldest first."""
+def done_so_far(run: Run, *, known: Proposal | None = None) -> list[Done]:
+    """The run's actions that the other side has recorded, oldest first. `known` is one of their proposals."""
     return [
         Done(
-            step=_PROPOSAL.one(proposal=one.proposal_id).step,
+            step=_step_of(one, known),
             tool=one.tool,
             effect=one.effect,
             reference=one.external_reference or "",
@@ -214,6 +215,12 @@ def done_so_far(run: Run) -> list[Done]:
         )
         for one in _SUCCEEDED(run=run.pk)
     ]
+
+
+def _step_of(operation: Operation, known: Proposal | None) -> str:
+    if known is not None and known.pk == operation.proposal_id:
+        return known.step
+    return _PROPOSAL.one(proposal=operation.proposal_id).step
 
 
 _PROPOSAL = hot.Query(lambda proposal: Proposal.objects.filter(pk=proposal))

@@ -24,7 +24,7 @@ from agentops.steps.base import (
 from agentops.steps.gathering import go_on, read_facts
 from agentops.steps.looking import held_up
 from agentops.workflows.base import Follow
-from approvals.freezes import FROZEN
+from approvals import freezes
 from approvals.queries import binding_over
 from reconciliation import moves
 from reconciliation.classification import Resend, Result
@@ -178,11 +178,12 @@ def _record(opened: execute.Opened, answer: Answer, connector: Tool, step: Step,
 
 def _go_on_from(step: Step, operation: Operation) -> tuple[Run, Next] | None:
     """Within the commit that records a success: what follows from it, where nothing has come for the run meanwhile."""
-    run = leases.hold(lease=step.lease, seconds=settings.LEASE_SECONDS)
+    run = leases.hold(lease=step.lease, seconds=settings.LEASE_SECONDS, asking=freezes.ANY)
     if run.state != RunState.EXECUTING or not may_go_on(run):
         return None
     facts = step.facts()
-    follow = step.workflow.follow(data=run.input, facts=facts, done=done_so_far(run))
+    done = done_so_far(run, known=step.hand.proposal)
+    follow = step.workflow.follow(data=run.input, facts=facts, done=done)
     with record.together(run=run):
         went = _from_success(step, run, operation, follow, facts)
     faultpoints.reach("run.advanced.before")
@@ -193,7 +194,7 @@ def _held(step: Step, held: execute.Held) -> Next:
     """Nothing changes; it is tried again in a moment, when the freeze is lifted, or when what it shares
     with others may be had. What may have happened already is
     asked about meanwhile."""
-    if held.code == FROZEN and step.run.state == RunState.EXECUTING:
+    if held.code == freezes.FROZEN and step.run.state == RunState.EXECUTING:
         return Next.GO_ON  # and parks at this boundary
     if held.code == "look_first":
         return Next.LOOK

@@ -16,8 +16,21 @@ def find_or_make(*, kind: Principal.Kind, key: str, label: str) -> Principal:
     """The principal with that key (never a person: those come from `of_user`)."""
     if kind == Principal.Kind.PERSON:
         raise ValueError("a person's principal comes from the user, by of_user")
-    if (known := _OF_KEY.first(key=key)) is not None:
-        return known
+    if connection.in_atomic_block:  # it might still be undone
+        return _of_key(key) or _make(kind, key, label)
+    return _kept(str(connection.settings_dict["NAME"]), kind, key, label)
+
+
+@lru_cache(maxsize=256)
+def _kept(database: str, kind: Principal.Kind, key: str, label: str) -> Principal:
+    return _of_key(key) or _make(kind, key, label)
+
+
+def _of_key(key: str) -> Principal | None:
+    return _OF_KEY.first(key=key)
+
+
+def _make(kind: Principal.Kind, key: str, label: str) -> Principal:
     return Principal.objects.get_or_create(key=key, defaults={"kind": kind, "label": label})[0]
 
 

@@ -15,6 +15,7 @@ from agentops import engine, health, relay
 from agentops.bench import measure, parked, plain
 from agentops.local.postgres import EmbeddedPostgres
 from agentops.workflows.registry import WORKFLOWS
+from approvals import freezes
 from approvals.models import ApprovalRequest
 from reconciliation.services import holds, processes
 from runs import leases
@@ -87,8 +88,8 @@ def test_looking_for_work_reads_no_whole_table(manager: User, postgres: Embedded
     assert ApprovalRequest.objects.filter(state="open").count() == PARKED + 1
     looks = {
         "sweep": (relay._DUE, [relay.BATCH]),
-        "claim": (leases._CLAIM, {"run": run.pk, "holder": str(processes.current().pk), "seconds": 1}),
-        "hold": (leases._HOLD, {"run": run.pk, "token": 1, "seconds": 1.0, "worked": False}),
+        "claim": (leases._CLAIM + "TRUE", {"run": run.pk, "holder": str(processes.current().pk), "seconds": 1}),
+        "hold": (leases._HOLD + freezes.ANY, {"run": run.pk, "token": 1, "seconds": 1.0, "worked": False}),
         "wake": ("UPDATE runs_run SET wake_at = clock_timestamp() WHERE id = %s", [run.pk]),
         "what is late": (health._LATE, []),
         "what is due next": (relay._NEXT, []),
