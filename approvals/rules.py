@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-import cel
 from pydantic import AfterValidator, Field, StringConstraints, ValidationError
 
 from approvals import confirming, expressions
+from approvals.cel_alone import cel
 from approvals.requirement import Clock, Person, StageNeed, WhenLate
 from runs.canonical import nfc
 from runs.money import CurrencyText, MinorText, Strict

@@ -101,10 +101,10 @@ def last_reading(*, run: Run) -> int:
 _BEFORE = "SELECT number, step, id FROM runs_proposal WHERE run_id = %s ORDER BY number"
 
 
-def _before(run: Run) -> list[Any]:
+def _before(run: Run) -> list[tuple[int, str, uuid.UUID]]:
     with connection.cursor() as cursor:
         cursor.execute(_BEFORE, [run.pk])
-        return cursor.fetchall()
+        return list(cursor.fetchall())
 
 
 def keep_proposal(
