@@ -60,10 +60,10 @@ class _Denied(Exception):
 def evaluate(*, document: Mapping[str, Any], variables: Mapping[str, Any]) -> Verdict:
     """The verdict on an action described by `variables` (see `rules.VARIABLES`; amounts in minor units)."""
     try:
-        parsed = _parsed(json.dumps(document, sort_keys=True))
+        parsed = _parsed(_as_text(document))
         matched = [rule for rule in parsed.rules if _matches(rule, variables)]
         return _weigh(parsed, matched, variables)
-    except ValidationError:
+    except (ValidationError, _Unreadable):
         return Verdict(effect="deny", code="policy_unreadable", text="The policy cannot be read: nothing is allowed.")
     except _Denied as denied:
         return denied.verdict
@@ -82,6 +82,17 @@ def satisfied(*, decision_kind: str, asked: Sequence[Answered], in_order: bool, 
     if not confirming.enough(given=confirm, needed=verdict.groups.confirm):
         return False
     return enough(asked=asked, in_order=in_order, wanted=verdict.groups)
+
+
+class _Unreadable(Exception):
+    pass
+
+
+def _as_text(document: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(document, sort_keys=True)
+    except (TypeError, ValueError) as problem:
+        raise _Unreadable from problem
 
 
 @lru_cache(maxsize=256)

@@ -1,1 +1,1 @@
-"""One module a state: what a worker does there, one durable commit a step."""
+"""One module a state: what a worker does there, in one durable commit, alone or with the step before."""
