@@ -248,7 +248,7 @@ def test_a_run_waits_to_be_told_what_became_of_its_credit(world: World, settings
             want_look(world.credit(run))
             settings.BILLING_URL = DOWN
 
-        at("attempt.recorded.after", patch, world, run, told)
+        at("attempt.called", patch, world, run, told)
         run = world.work(run, until=lambda one: one.state == "waiting")
     assert run.waits_for.startswith("billing to say what became of ") and len(world.effects()) == 1
     settings.BILLING_URL = url
