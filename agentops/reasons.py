@@ -33,6 +33,9 @@ class Reason(StrEnum):
     ALTERED = "altered"
     BUSINESS_KEY_TAKEN = "business_key_taken"
     OVER_LIMIT = "over_limit"
+    REVERSED = "reversed"
+    NOT_PROPOSED = "not_proposed"
+    NOT_REVERSIBLE = "not_reversible"
 
 
 WORDS: dict[Reason, str] = {
@@ -64,6 +67,9 @@ WORDS: dict[Reason, str] = {
     Reason.ALTERED: "Stored records were altered",
     Reason.BUSINESS_KEY_TAKEN: "It has been done already",
     Reason.OVER_LIMIT: "A limit would be exceeded",
+    Reason.REVERSED: "What it did is being undone",
+    Reason.NOT_PROPOSED: "Nobody has proposed it",
+    Reason.NOT_REVERSIBLE: "It cannot be undone as things stand",
 }
 
 

@@ -18,7 +18,7 @@ from celery import Task
 from django.db import DatabaseError, connection
 from kombu.exceptions import OperationalError
 
-from agentops import batches
+from agentops import batches, undoing
 from agentops.busy import is_gone
 from agentops.corrected import start_notices
 from agentops.events import process_events
@@ -37,7 +37,7 @@ POLL_SECONDS = 1.0
 ALL_SECONDS = 0.25  # while runs come due one after the other, the other work is done that often
 BREATH_SECONDS = 0.005  # between two looks: under load one look serves many nudges
 HINT_AGAIN_SECONDS = 20.0  # a hint that brought nothing may have been lost
-DUE, ENDED, EVENTS, BATCHES, THAW, FREE, WAITS, STATEMENTS, NOTICES, PROMPTS = (
+DUE, ENDED, EVENTS, BATCHES, THAW, FREE, WAITS, STATEMENTS, NOTICES, PROMPTS, REVERSALS = (
     "due runs",
     "ended processes",
     "received events",
@@ -48,10 +48,11 @@ DUE, ENDED, EVENTS, BATCHES, THAW, FREE, WAITS, STATEMENTS, NOTICES, PROMPTS = (
     "statements",
     "corrections to be told",
     "reminders and escalations",
+    "reversals",
 )
-# each kind of work, and the seconds in which it is begun at the latest. All but one are done at every look, and noted
+# each kind of work, and the seconds in which it is begun at the latest. All but two are done at every look, and noted
 # that often; looking for ended processes costs more, and is one relay's turn once in that time
-JOBS = {DUE: 5, ENDED: 2, EVENTS: 5, BATCHES: 5, THAW: 5, FREE: 5, WAITS: 5, STATEMENTS: 5, NOTICES: 5, PROMPTS: 5}
+JOBS = dict.fromkeys((DUE, EVENTS, BATCHES, THAW, FREE, WAITS, STATEMENTS, NOTICES, PROMPTS, REVERSALS), 5) | {ENDED: 2}
 
 # by the statement's own time, which does not move: by one that does, every waiting run would be looked at
 _DUE = """
@@ -82,6 +83,7 @@ class Relay:
         self._turn(ENDED, lambda: len(processes.record_ended()), at_every_look=False)
         self._turn(FREE, holds.wake_waiting)
         self._turn(WAITS, lambda: wake_for_ended_runs(limit=BATCH))
+        self._turn(REVERSALS, lambda: undoing.work_off(limit=BATCH))
         sent = self._turn(DUE, self._sweep)
         self._turn(STATEMENTS, self._statements)
         self._turn(NOTICES, lambda: start_notices(limit=BATCH), at_every_look=False)

@@ -4,7 +4,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from agentops.workflows.registry import workflow
+from agentops.workflows.registry import UnknownWorkflow, workflow
+from agentops.workflows.reversal import Reversal
 from runs.canonical import digest
 from runs.models import Principal, Run
 from runs.services import principals
@@ -27,6 +28,8 @@ def start_workflow(*, name: str, data: Any, initiator: Principal, start_key: str
     Raises UnknownWorkflow, BadInput, StartConflict.
     """
     found = workflow(name)
+    if name == Reversal.name:  # it undoes what a run of ours did, and what that was nobody can say by hand
+        raise UnknownWorkflow("a reversal is not started: it is proposed from the run, or the case, of what it undoes")
     try:
         checked = found.Input.model_validate(data).plain_dict()
     except ValidationError as problem:

@@ -129,4 +129,22 @@ TICKET_COMMENTS = SeedPolicy(
     note="A comment is visible to the customer at once.",
 )
 
-SEEDS = (SERVICE_CREDITS, TICKET_WORK, TICKET_COMMENTS)
+REVERSALS = SeedPolicy(
+    slug="reversals",
+    name="Reversals",
+    tools=("billing.void_credit",),
+    document={
+        "rules": [
+            {
+                "id": "manager",
+                "effect": "ask",
+                "text": "Taking a credit back needs a support manager",
+                "when": "true",
+                "ask": _ASK,
+            }
+        ]
+    },
+    note="Whatever its amount, for the customer may have been told of the credit. Nobody approves what they proposed.",
+)
+
+SEEDS = (SERVICE_CREDITS, TICKET_WORK, TICKET_COMMENTS, REVERSALS)

@@ -16,7 +16,7 @@ from reconciliation.comparison import in_words
 from reconciliation.corrections import successor
 from reconciliation.models import Case, Observation, Operation
 from reconciliation.models.case import NOTED_SINCE
-from reconciliation.models.operation import KEY_TAKEN, SETTLED, OperationState
+from reconciliation.models.operation import IN_FLIGHT, KEY_TAKEN, SETTLED, OperationState
 from runs import clock, hot, retry
 from runs.models import Principal, Run
 from runs.tools.base import Contract, Record
@@ -121,12 +121,20 @@ def disputes_in_words(*, operations: Iterable[Operation]) -> str:
 def judge(*, run: Run, operation: Operation, found: Record, what: str, actor: Principal) -> None:
     """Compare a record that `what` (a lookup, a late answer) brought with the settled operation: a person has to see
     what contradicts it, once."""
+    if found.void and voided_by_reversal(operation=operation, names=(found.reference, *found.also)):
+        return  # our own reversal did, or may have; once that has failed it is looked at again
     why = _contradiction(operation, found, what)
     if why and not Case.objects.filter(operation=operation, verdict=Case.Verdict.NOTED, why__contains=why).exists():
         kind = Case.Kind.DIFFERENT
         if other := successor(operation):
             kind, why = Case.Kind.DUPLICATE, f"{why}, and “{other.run.title}” has done it anew since"
         open_case(run=run, operation=operation, kind=kind, why=why, actor=actor)
+
+
+def voided_by_reversal(*, operation: Operation, names: Iterable[str]) -> bool:
+    """Is the record of these names void, or may it be, because a reversal of ours was sent?"""
+    sent = Operation.objects.filter(reverses=operation, reverses_reference__in=list(names))
+    return sent.filter(state__in=(*IN_FLIGHT, OperationState.SUCCEEDED)).exists()
 
 
 def _contradiction(operation: Operation, found: Record, what: str) -> str:

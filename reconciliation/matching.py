@@ -38,9 +38,9 @@ class Theirs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ours:
-    """An operation as our record has it. `state` is succeeded, failed (as is one given up) or open; `amount_minor` what
-    was settled, or sent; `reference` what it was settled by and `references` all names that the other side has for it,
-    `known_second` one that a person has named as a second record already."""
+    """An operation as our record has it. `state` is succeeded, reversed, failed (as is one given up) or open;
+    `amount_minor` what was settled, or sent; `reference` what it was settled by and `references` all names that the
+    other side has for it, `known_second` one that a person has named as a second record already."""
 
     state: str
     amount_minor: int
@@ -85,7 +85,7 @@ def judge(*, ours: Ours, lines: Sequence[Theirs]) -> Judged:
         for place, one in enumerate(lines)
     )
     tells = differs or ("; ".join(text for what, text in told if what == DUPLICATE) if len(lines) > 1 else "")
-    if second and ours.state == "succeeded":
+    if second and ours.state in ("succeeded", "reversed"):
         named = " and ".join(sorted({lines[main].reference, *second}))
         both = f"{named} carry one identity" + (f"; {differs}" if differs else "")
         return Judged(lines=told, result=result, tells=both, case=DUPLICATE, about=(DUPLICATE, *second))
@@ -118,6 +118,8 @@ def _differences(ours: Ours, line: Theirs) -> str:
     """What differs between our record and the line that is it, in words; empty when nothing does."""
     if ours.state == "failed":
         return "" if line.void else f"our record says that nothing was done, and they have recorded {line.reference}"
+    if ours.state == "reversed":
+        return "" if line.void else f"our record says that {line.reference} was reversed, and it stands there"
     if line.void:
         return f"{line.reference} is void there"
     mismatch: dict[str, tuple[str, str]] = {}

@@ -4,6 +4,8 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from django.db.models import QuerySet
+
 from approvals.models import Allowance
 from reconciliation.models import Attempt, Operation, Reservation
 from reconciliation.models.operation import SETTLED, OperationState
@@ -19,6 +21,7 @@ _MOVES = {
     S.ACCEPTED: "accept",
     S.UNKNOWN: "lose_track",
     S.ABANDONED: "abandon",
+    S.COMPENSATED: "compensate",
 }
 
 
@@ -145,3 +148,23 @@ def _spend(*, total: Allowance, minor: int) -> None:
     """It goes over the limit visibly if it must: the truth is booked even where it should not have happened."""
     total.settled_minor += minor
     total.overrun_minor = max(total.overrun_minor, total.reserved_minor + total.settled_minor - total.limit_minor)
+
+
+def lock_spent(*, operation: Operation) -> None:
+    """Lock every total that the operation was spent from."""
+    lock_allowances(keys=_spent(operation).values_list("allowance_id", flat=True))
+
+
+def give_back(*, operation: Operation, minor: int, released: bool) -> None:
+    """Take what was undone out of every total it was spent from, which are locked; `released` when nothing of the
+    operation counts any more."""
+    for one in _spent(operation).select_related("allowance"):
+        total = one.allowance
+        total.settled_minor -= minor
+        total.save(update_fields=["settled_minor"])
+    if released:
+        _spent(operation).update(state=Reservation.State.RELEASED)
+
+
+def _spent(operation: Operation) -> QuerySet[Reservation]:
+    return Reservation.objects.filter(operation=operation, state=Reservation.State.SETTLED)

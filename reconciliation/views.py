@@ -147,6 +147,7 @@ def _page(
         "other": operation.other_reference,
         "correction": queries.corrections().filter(case=case).first(),
         "correctable": correctable(operation),
+        "reversals": operation.reversals.select_related("run", "proposed_by").order_by("created_at"),
         "unsure": operation.is_unconfirmed,
         "to_judge": operation.is_unconfirmed or operation.is_settled,
         "desk": queries.desk(),

@@ -38,6 +38,11 @@ NAMES = frozenset(
         "statement.page.stored.after",
         "statement.judged.before",
         "statement.judged.after",
+        "reversal.started",
+        "reversal.linked.before",
+        "reversal.linked.after",
+        "reversal.booked.before",
+        "reversal.booked.after",
     }
 )
 

@@ -96,7 +96,20 @@ def owner(database: str, postgres: EmbeddedPostgres) -> Iterator[psycopg.Connect
 
 
 # what starts processes of its own (servers, workers, the sandbox) or takes many rounds: not part of the fast run
-FOLDERS = ("bench", "desk", "docs", "engine", "external", "limits", "local", "sandbox", "statements", "story", "tools")
+FOLDERS = (
+    "bench",
+    "desk",
+    "docs",
+    "engine",
+    "external",
+    "limits",
+    "local",
+    "sandbox",
+    "statements",
+    "story",
+    "tools",
+    "undoing",
+)
 FILES = ("approvals/test_races.py", "runpages/test_consumer.py")
 
 

@@ -42,10 +42,12 @@ class DisputeOut(Schema):
 
 class OperationOut(Schema):
     """`id` reads all there is about it (`/operations/{id}`). `outcome` is succeeded, failed, abandoned (given up,
-    nothing done), not_confirmed, running, or in_dispute: then `dispute` says what stands against what. `corrected` is
-    how often our own record was put right since it was settled. `amount_minor` is what was really recorded, once that
-    is known, and `sent_amount_minor` what was sent. `other_reference` is a second record, to be reversed there.
-    `settled_by` is answer or probe (the other side's own word), or person: an admin settled it by evidence."""
+    nothing done), not_confirmed, running, compensated (done and reversed since), or in_dispute:
+    then `dispute` says what stands against what. `corrected` is how often our own record was put right since it was
+    settled. `amount_minor` is what was really recorded, once that is known, and `sent_amount_minor` what was sent.
+    `other_reference` is a second record, to be reversed there. `settled_by` is answer or probe (the other side's own
+    word), or person: an admin settled it by evidence. `reversal` is where the newest attempt to undo it stands; while
+    that is proposed the operation still counts."""
 
     id: uuid.UUID
     tool: str
@@ -59,6 +61,7 @@ class OperationOut(Schema):
     currency: str | None
     settled_by: str | None
     dispute: DisputeOut | None
+    reversal: Literal["proposed", "done", "rejected", "cancelled", "failed", "dropped"] | None
 
 
 class AttemptOut(Schema):

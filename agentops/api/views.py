@@ -202,7 +202,13 @@ def _operation(operation: Operation) -> OperationOut:
         currency=operation.currency or None,
         settled_by=operation.settled_by or None,
         dispute=dispute,
+        reversal=_reversal(operation),
     )
+
+
+def _reversal(operation: Operation) -> Any:
+    newest = max(operation.reversals.all(), key=lambda one: one.created_at, default=None)
+    return None if newest is None else newest.result or "proposed"
 
 
 @api.get(
@@ -217,7 +223,7 @@ def read_run(request: HttpRequest, run_id: uuid.UUID) -> Status[Any]:
     if run is None:
         return Status(404, _problem("not_found", "this integration has started no such run", []))
     operations = Operation.objects.filter(run=run).order_by("created_at")
-    operations = operations.prefetch_related("cases__resolved_by", "cases__confirmed_by")
+    operations = operations.prefetch_related("cases__resolved_by", "cases__confirmed_by", "reversals")
     return Status(
         200,
         {

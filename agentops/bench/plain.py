@@ -4,7 +4,19 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from agentops.workflows.base import AskAgent, Card, Complete, Done, Draft, Facts, HandOver, Refused, Row, Subject
+from agentops.workflows.base import (
+    AskAgent,
+    Card,
+    Complete,
+    Done,
+    Draft,
+    Facts,
+    HandOver,
+    Recovery,
+    Refused,
+    Row,
+    Subject,
+)
 from agentops.workflows.registry import WORKFLOWS
 from approvals.seed_policies import SeedPolicy
 from runs.actions import Action
@@ -72,6 +84,7 @@ class Plain:
     choices: ClassVar[tuple[type[Strict], ...]] = ()
     events: ClassVar[Mapping[str, type[Strict]]] = {}
     asks_again_when_rejected: ClassVar[bool] = False
+    recovery: ClassVar[Recovery] = "forward"
 
     def subject(self, *, data: dict[str, Any]) -> Subject:
         """See Workflow."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.template.loader import render_to_string
 
-from agentops.pages import standing, story, strip, trace
+from agentops.pages import standing, story, strip, trace, undone
 from approvals.models import ApprovalRequest
 from reconciliation.models import Operation
 from runs import clock, queries
@@ -42,6 +42,8 @@ def head(*, run: Run) -> dict[str, Any]:
         "run": run,
         "now": now,
         "standing": standing.stand(run=run),
+        "undoing": undone.of_run(run=run),
+        "undoes": undone.undone_by(run=run),
         "nodes": strip.nodes(events=moved, current=run.state, now=end),
         "moves": len(moved),
     }

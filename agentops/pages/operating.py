@@ -130,12 +130,14 @@ ACTS = {
         icon="circle-slash",
         title="Cancel this run?",
         does="What has not started never will. What is in flight is settled first, so that it is known whether it"
-        " happened. What was done stays done and stays in the record.",
+        " happened. What was done stays done and in the record; where its tool declares how it is undone, that is"
+        " proposed, and needs its own approval.",
         button="Cancel the run",
         done="Cancel asked for. What is in flight is settled first; nothing else starts.",
         tone="btn-line btn-no",
         verb="Cancel",
         each="What has not started never will, and open requests are withdrawn. What is in flight is settled first, so"
-        " that it is known whether it happened. What was done stays done and stays in the record.",
+        " that it is known whether it happened. What was done stays done and in the record; where its tool declares how"
+        " it is undone, that is proposed, each with its own approval.",
     ),
 }

@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django import forms
@@ -14,7 +15,7 @@ from django.views.decorators.http import require_GET, require_POST
 from agentops import reasons
 from agentops.pages import live, standing
 from agentops.pages.operating import say
-from agentops.steps.cancelling import what_stays
+from agentops.steps.cancelling import left_by_failing, what_stays
 from runs import clock, holding, queries
 from runs.access import needs, refused, someone_else, user_of
 from runs.models import ModelCall, Principal, Run
@@ -60,7 +61,8 @@ WAYS = (
     Way(
         key="failed",
         word="Close as failed",
-        does="Ends the run: what was meant has not been done. Nothing is sent, and what was done stays recorded.",
+        does="Ends the run: what was meant has not been done. Nothing is sent, and what was done stays recorded; where "
+        "its workflow goes back on failing, undoing it is proposed and needs its own approval.",
         button="Close as failed",
     ),
 )
@@ -155,7 +157,8 @@ def _carry_out(*, run: Run, principal: Principal, way: str, reason: str) -> Oper
         return operate.gather_again(run_id=run.pk, principal=principal, reason=reason)
     if way == "decide":
         return operate.decide_again(run_id=run.pk, principal=principal, reason=reason)
-    return operate.close(run_id=run.pk, principal=principal, as_state=way, reason=reason, what_stays=what_stays)
+    stays = partial(left_by_failing, principal=principal, reason=reason) if way == RunState.FAILED else what_stays
+    return operate.close(run_id=run.pk, principal=principal, as_state=way, reason=reason, what_stays=stays)
 
 
 @require_POST

@@ -13,10 +13,11 @@ from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_GET, require_POST
 
 from agentops.acts import perform
-from agentops.pages import detail, live
+from agentops.pages import detail, live, undone
 from agentops.pages.operating import ACTS, Act, say
 from approvals.models import ApprovalRequest
 from reconciliation.models import Case, Operation
+from reconciliation.models.operation import OperationState
 from runs import clock, queries, record
 from runs.access import needs, refused, someone_else, user_of
 from runs.models import Event, Evidence, ModelCall, Proposal, Run
@@ -113,7 +114,17 @@ def _approvals(request: HttpRequest, run: Run) -> dict[str, Any]:
 def _operations(request: HttpRequest, run: Run) -> dict[str, Any]:
     found = Operation.objects.filter(run=run).select_related("proposal", "decision__policy_version__policy")
     found = found.prefetch_related("attempts__sender", "observations__actor", "cases__claimed_by")
-    return {"operations": found.order_by("created_at")}
+    steps = undone.by_operation(undoing=undone.of_run(run=run))
+    shown = [(one, steps.get(one.pk, []), _way(request, one)) for one in found.order_by("created_at")]
+    return {"operations": shown}
+
+
+def _way(request: HttpRequest, operation: Operation) -> undone.Way | None:
+    """How it can be undone, where that is a question at all; only who may propose it is offered to."""
+    if operation.state != OperationState.SUCCEEDED:
+        return None
+    way = undone.way(operation=operation)
+    return way if request.user.has_perm("runs.operate_run") or not way.open else None
 
 
 def _audit(request: HttpRequest, run: Run) -> dict[str, Any]:
@@ -160,7 +171,7 @@ def _acts(request: HttpRequest, run: Run) -> list[Act]:
 def _page(
     request: HttpRequest, run: Run, *, tab: str, form: ReasonForm, dialog: str, status: int = 200
 ) -> HttpResponse:
-    counts = live.counts(run=run)
+    counts, acts = live.counts(run=run), _acts(request, run)
     context = {
         **live.head(run=run),
         **_SHOWS[tab](request, run),
@@ -170,7 +181,8 @@ def _page(
         "tabs": [(key, word, counts.get(key)) for key, word in TABS],
         "form": form,
         "dialog": dialog,
-        "acts": _acts(request, run),
+        "acts": acts,
+        "on_cancel": undone.on_cancel(run=run) if acts else None,
     }
     return render(request, "runs/run.html", context, status=status)
 

@@ -8,6 +8,9 @@ CALLS: dict[str, dict[str, str]] = {
     "Billing": {
         "billing.credit_notes.create": "Create credit",
         "billing.credit_notes.list": "Look up the credits of an invoice",
+        "billing.credit_notes.void": "Void credit",
+        "billing.credit_notes.retrieve": "Read one credit",
+        "billing.events.list": "Look up who voided a credit",
         "billing.invoices.list": "Read the invoices of a customer",
         "billing.invoices.retrieve": "Read one invoice",
         "billing.invoices.list_lines": "Read the lines of an invoice",

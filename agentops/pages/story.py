@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from agentops.pages import story_asked
+from agentops.pages import reversal_words, story_asked
 from agentops.pages.said import Data, Said, short
 from runs import times, words
 from runs.models.run import RunState
@@ -189,18 +189,15 @@ def _operation_moved(data: Data) -> Said:
 
 def _probed(data: Data) -> Said:
     found, tone = PROBE_WORDS.get(str(data.get("finding")), (short(data.get("finding", "asked"), 60), "grey"))
-    final = "" if data.get("conclusive") else "not conclusive"
-    return Said(
-        icon="radar", lead=f"Looked up: {found}", text=final, note=short(data.get("summary", "")), tone=tone, inner=True
-    )
+    final, note = "" if data.get("conclusive") else "not conclusive", short(data.get("summary", ""))
+    return Said(icon="radar", lead=f"Looked up: {found}", text=final, note=note, tone=tone, inner=True)
 
 
 def _case(lead: str, tone: str) -> Callable[[Data], Said]:
     def told(data: Data) -> Said:
-        label = case_label(data)
-        what = data.get("verdict") or data.get("case_kind") or ""
-        text = short(str(what).replace("_", " "), 60)
-        return Said(icon="life-buoy", lead=f"Case {label} {lead}".replace("  ", " "), text=text, tone=tone, inner=True)
+        text = short(str(data.get("verdict") or data.get("case_kind") or "").replace("_", " "), 60)
+        about = f"Case {case_label(data)} {lead}".replace("  ", " ")
+        return Said(icon="life-buoy", lead=about, text=text, tone=tone, inner=True)
 
     return told
 
@@ -242,11 +239,18 @@ WAIT_WORDS = {
 
 def _wait_ended(data: Data) -> Said:
     text, icon, tone = WAIT_WORDS.get(str(data.get("result")), ("over", "circle-dot", "grey"))
-    about = short(data.get("about", "something"), 160)
-    return Said(icon=icon, lead=f"Waited for {about}", text=text, tone=tone)
+    return Said(icon=icon, lead=f"Waited for {short(data.get('about', 'something'), 160)}", text=text, tone=tone)
+
+
+def _reversal(told: Callable[[Data], dict[str, str]]) -> Callable[[Data], Said]:
+    def said(data: Data) -> Said:
+        return Said(icon=reversal_words.ICON, **Data({name: short(text) for name, text in told(data).items()}))
+
+    return said
 
 
 _TOLD: dict[str, Callable[[Data], Said]] = {
+    **{kind: _reversal(told) for kind, told in reversal_words.TOLD.items()},
     "run.started": _started,
     "run.state": _moved,
     "evidence.read": _read,
@@ -285,7 +289,7 @@ _TOLD: dict[str, Callable[[Data], Said]] = {
     "run.step_failed": lambda data: Said(
         icon="triangle-alert", lead="A step broke off", text=short(data.get("reason", "")), tone="amber"
     ),
-    "probe.requested": lambda data: Said(icon="radar", lead="Asked to look it up now", inner=True),
+    "probe.requested": lambda _: Said(icon="radar", lead="Asked to look it up now", inner=True),
     "act.refused": lambda data: Said(
         icon="triangle-alert",
         lead=f"Refused to {short(data.get('by', 'somebody'), 80)}",

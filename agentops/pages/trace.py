@@ -286,6 +286,14 @@ class _Builder:
         elif event.kind != "case.resolved" or not self._close(lane, event, tone="green", text="settled"):
             self._add(lane, event)
 
+    def reversal(self, event: EventLike) -> None:
+        """Under what is undone, from its proposal to its end."""
+        lane, word = self._sub(event.data, "Reversal"), str(event.data.get("result", ""))
+        if event.kind == "reversal.proposed":
+            self.open[lane] = self._add(lane, event, tone="amber", point=False, dashed=True)
+        elif event.kind != "reversal.ended" or not self._close(lane, event, tone=tell(event).tone, text=word):
+            self._add(lane, event)
+
 
 def _seconds(span: _Span, event: EventLike) -> float:
     return (event.at - span.start).total_seconds()
@@ -307,6 +315,7 @@ def _take(builder: _Builder, event: EventLike) -> None:
         "probe": builder.probe,
         "case": builder.case,
         "process": builder.case,
+        "reversal": builder.reversal,
     }
     handler = families.get(event.kind.partition(".")[0])
     if handler is None:

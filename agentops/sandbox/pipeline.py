@@ -106,6 +106,9 @@ class Pipeline:
         identity = request.headers.get("operation-identity")
         if isinstance(metadata, dict) and isinstance(metadata.get("operation_identity"), str):
             identity = metadata["operation_identity"]
+        wire_key = request.headers.get("idempotency-key")
+        if identity is None and wire_key:  # a call that takes no metadata, such as voiding, is known by its key alone
+            identity = wire_key.rpartition(":")[0] or None
         call = Call(
             system=operation.system,
             operation=operation.name,
@@ -114,7 +117,7 @@ class Pipeline:
             ids=dict(request.path_params),
             params=params,
             headers=dict(request.headers),
-            wire_key=request.headers.get("idempotency-key"),
+            wire_key=wire_key,
             identity=identity,
             fingerprint=wire.fingerprint(method=request.method, path=path, params=params),
         )

@@ -202,7 +202,8 @@ def out_of_date(run: Run, *, why: str, actor: Principal) -> Next:
 
 
 def done_so_far(run: Run, *, known: Proposal | None = None) -> list[Done]:
-    """The run's actions that the other side has recorded, oldest first. `known` is one of their proposals."""
+    """The run's actions that the other side has recorded, oldest first; also those that were undone since, after which
+    nothing follows. `known` is one of their proposals."""
     return [
         Done(
             step=_step_of(one, known),
@@ -212,8 +213,9 @@ def done_so_far(run: Run, *, known: Proposal | None = None) -> list[Done]:
             at=one.settled_at or one.created_at,
             real_minor=one.real_minor,
             by_evidence=one.by_evidence,
+            reversed=one.state == OperationState.COMPENSATED,
         )
-        for one in _SUCCEEDED(run=run.pk)
+        for one in _DONE(run=run.pk)
     ]
 
 
@@ -224,6 +226,8 @@ def _step_of(operation: Operation, known: Proposal | None) -> str:
 
 
 _PROPOSAL = hot.Query(lambda proposal: Proposal.objects.filter(pk=proposal))
-_SUCCEEDED = hot.Query(
-    lambda run: Operation.objects.filter(run=run, state=OperationState.SUCCEEDED).order_by("created_at")
+_DONE = hot.Query(
+    lambda run: Operation.objects.filter(
+        run=run, state__in=[OperationState.SUCCEEDED, OperationState.COMPENSATED]
+    ).order_by("created_at")
 )

@@ -2,6 +2,8 @@
 
 from agentops.steps.base import Next, abandon_unsent, close_requests, committing, done_so_far
 from agentops.workflows.base import Done
+from agentops.workflows.registry import UnknownWorkflow, workflow
+from reconciliation import reversing
 from reconciliation.models import Operation
 from reconciliation.models.operation import IN_FLIGHT, OperationState
 from reconciliation.queries import disputes
@@ -23,7 +25,11 @@ def cancel(lease: leases.Lease, *, system: Principal) -> Next:
         actor = run.cancelled_by or system
         close_requests(run, why=f"the run was cancelled: {run.cancel_reason}", actor=actor)
         abandon_unsent(run, why="the run was cancelled", actor=actor)
-        outcome = f"Cancelled by {actor}: {run.cancel_reason}. {_done(run)}"
+        why = f"The run was cancelled: {run.cancel_reason}"
+        undoing = reversing.propose_all(run=run, origin=reversing.Origin.CANCELLED, principal=actor, reason=why)
+        outcome = (
+            f"Cancelled by {actor}: {run.cancel_reason}. {_done(run)} {reversing.in_words(reversals=undoing)}".strip()
+        )
         transitions.move(run=run, to=RunState.CANCELLED, actor=actor, why=run.cancel_reason, outcome=outcome)
     return Next.PARK
 
@@ -34,13 +40,31 @@ def _done(run: Run) -> str:
 
 def what_stays(run: Run) -> str:
     """What the run has done in the world, which stays however it ends; empty when it has done nothing."""
-    told = [f"{one.tool} {one.reference}{_evidence(one)}" for one in done_so_far(run)]
+    done = done_so_far(run)
+    told = [f"{one.tool} {one.reference}{_evidence(one)}" for one in done if not one.reversed]
     said = [f"Done before, and staying: {'; '.join(told)}."] if told else []
+    if undone := [one.reference for one in done if one.reversed]:
+        said.append(f"Done before, and reversed since: {'; '.join(undone)}.")
     for operation in Operation.objects.filter(run=run, state=OperationState.SUCCEEDED):
         if other := operation.other_reference:
             said.append(f"{operation.system} has it twice: {other} has to be reversed there.")
     said += [case.dispute for case in disputes().filter(operation__run=run)]
     return " ".join(said)
+
+
+def left_by_failing(run: Run, *, principal: Principal, reason: str) -> str:
+    """The same of a run that is given up as failed. Where its workflow recovers backward, the undoing of what it did is
+    proposed now."""
+    stays = what_stays(run)
+    try:
+        recovery = workflow(run.workflow, run.workflow_version).recovery
+    except UnknownWorkflow:
+        return stays
+    if recovery == "forward":
+        return stays
+    why = f"The run was given up: {reason}"
+    undoing = reversing.propose_all(run=run, origin=reversing.Origin.FAILED, principal=principal, reason=why)
+    return f"{stays} {reversing.in_words(reversals=undoing)}".strip()
 
 
 def _evidence(done: Done) -> str:

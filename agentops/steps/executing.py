@@ -265,7 +265,7 @@ def _from_success(step: Step, run: Run, operation: Operation, follow: Follow, fa
     if other := operation.other_reference:
         reason = (
             f"{operation.system} has it twice: {operation.external_reference} counts, and {other} has to be "
-            f"reversed in {operation.system} itself"
+            "reversed, which is proposed among the run's operations"
         )
         return hand_over(run, code=Reason.RECORDED_TWICE, reason=reason, actor=step.actor)
     if operation.is_different:

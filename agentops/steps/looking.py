@@ -2,7 +2,7 @@
 
 from agentops.reasons import Reason
 from agentops.steps.base import Next, Step, committing, hand_over, park, wait
-from reconciliation import late
+from reconciliation import late, reversing
 from reconciliation.models import Operation
 from reconciliation.models.operation import SETTLED
 from reconciliation.services import looks
@@ -10,18 +10,21 @@ from runs import clock, hot
 from runs.models import Principal, Run
 from runs.models.run import RunState
 
-_SETTLED = hot.Query(lambda run: late.with_disputes(Operation.objects.filter(run=run, state__in=SETTLED)))
+_SETTLED = hot.Query(lambda run: reversing.annotated(Operation.objects.filter(run=run, state__in=SETTLED)))
 
 
 def held_up(run: Run, *, actor: Principal) -> Next | None:
-    """Why the locked run may not go on to tell of what it did: it has to be looked up first, or it is in dispute and a
-    person has the run. None when nothing speaks against it."""
+    """Why the locked run may not go on to tell of what it did: it has to be looked up first, or it is in dispute or
+    being undone, and a person has the run. None when nothing speaks against it."""
     settled = _SETTLED(run=run.pk)
     if any(late.is_unasked(one) for one in settled):
         return Next.LOOK
     disputed = late.disputed(settled)
     if not disputed:
-        return None
+        undone = reversing.undone_in_words(operations=settled)
+        if not undone:
+            return None
+        return hand_over(run, code=Reason.REVERSED, reason=f"{undone}; nothing follows on it", actor=actor)
     reason = late.disputes_in_words(operations=disputed)
     return hand_over(run, code=Reason.IN_DISPUTE, reason=reason, actor=actor)
 

@@ -8,7 +8,7 @@ import datetime as dt
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from runs.actions import Action
 from runs.money import Money, Strict
@@ -131,7 +131,7 @@ class WaitFor:
 class Done:
     """An action of this run that the other side has recorded. `effect` is what was sent; `real_minor` the amount that
     was really recorded (None where there is none), which may be another. `by_evidence`: an admin settled it by
-    evidence, so the other side has not confirmed it to us."""
+    evidence, so the other side has not confirmed it to us. `reversed`: it was undone since."""
 
     step: str
     tool: str
@@ -140,6 +140,7 @@ class Done:
     at: dt.datetime
     real_minor: int | None
     by_evidence: bool
+    reversed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,6 +165,10 @@ Judged = Draft | Refused | HandOver | Complete | WaitFor
 Follow = Draft | AskAgent | HandOver | Complete | WaitFor
 
 
+# of a run that a person closes as failed: what it did stands and is finished by people, or is proposed to be undone
+Recovery = Literal["forward", "backward"]
+
+
 class Workflow(Protocol):
     """A literal entry of `agentops.workflows.registry.WORKFLOWS`. Versions never change once runs have used them."""
 
@@ -175,6 +180,7 @@ class Workflow(Protocol):
     choices: ClassVar[tuple[type[Strict], ...]]  # what the agent may choose; empty for a plain workflow
     events: ClassVar[Mapping[str, type[Strict]]]  # what its runs can be told from outside, with each payload's shape
     asks_again_when_rejected: ClassVar[bool]
+    recovery: ClassVar[Recovery]
 
     def subject(self, *, data: dict[str, Any]) -> Subject:
         """From the validated input alone, before anything is read."""

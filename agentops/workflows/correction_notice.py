@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import StringConstraints
 
-from agentops.workflows.base import Card, Complete, Done, Draft, Facts, Follow, Judged, Refused, Subject
+from agentops.workflows.base import Card, Complete, Done, Draft, Facts, Follow, Judged, Recovery, Refused, Subject
 from agentops.workflows.service_credit_cards import reply_card
 from runs.actions import Action
 from runs.money import Strict
@@ -34,6 +34,7 @@ class CorrectionNotice:
     choices: ClassVar[tuple[type[Strict], ...]] = ()
     events: ClassVar[Mapping[str, type[Strict]]] = {}
     asks_again_when_rejected: ClassVar[bool] = False
+    recovery: ClassVar[Recovery] = "forward"
 
     def subject(self, *, data: dict[str, Any]) -> Subject:
         """See Workflow."""

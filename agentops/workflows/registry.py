@@ -2,11 +2,13 @@
 
 from agentops.workflows.base import Workflow
 from agentops.workflows.correction_notice import CorrectionNotice
+from agentops.workflows.reversal import Reversal
 from agentops.workflows.service_credit import ServiceCredit
 
 WORKFLOWS: dict[str, dict[str, Workflow]] = {
     "service_credit": {"1": ServiceCredit()},
     "correction_notice": {"1": CorrectionNotice()},
+    "reversal": {"1": Reversal()},
 }
 
 

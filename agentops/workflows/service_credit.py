@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import StringConstraints
 
-from agentops.workflows.base import AskAgent, Card, Complete, Done, Draft, Facts, HandOver, Refused, Subject
+from agentops.workflows.base import AskAgent, Card, Complete, Done, Draft, Facts, HandOver, Recovery, Refused, Subject
 from agentops.workflows.service_credit_cards import credit_card, reply_card, ticket_card
 from agentops.workflows.service_credit_choices import AskForDocument, Escalate, IssueCredit
 from agentops.workflows.service_credit_facts import FactsUnusable, started
@@ -53,6 +53,7 @@ class ServiceCredit:
     choices: ClassVar[tuple[type[Strict], ...]] = (IssueCredit, AskForDocument, Escalate)
     events: ClassVar[Mapping[str, type[Strict]]] = {}
     asks_again_when_rejected: ClassVar[bool] = False
+    recovery: ClassVar[Recovery] = "forward"
 
     def subject(self, *, data: dict[str, Any]) -> Subject:
         """See Workflow."""

@@ -7,6 +7,7 @@ from reconciliation.models.dependency import Dependency, ResourceHold
 from reconciliation.models.notice import CaseNotice
 from reconciliation.models.observation import Observation
 from reconciliation.models.operation import Operation, Reservation, TheirName
+from reconciliation.models.reversal import Reversal
 from reconciliation.models.statement import Difference, Statement, StatementFile, StatementLine, StatementOurs
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "ProposedVerdict",
     "Reservation",
     "ResourceHold",
+    "Reversal",
     "Statement",
     "StatementFile",
     "StatementLine",

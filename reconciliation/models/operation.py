@@ -40,6 +40,12 @@ class Operation(models.Model):
     # spending a decision IS creating its operation: unique and never null
     decision = models.OneToOneField(Decision, on_delete=models.PROTECT, related_name="operation")
     state = FSMField(choices=S.choices, default=S.AUTHORISED, max_length=12)
+    # what this operation undoes, and which of the other side's records of it; without a constraint, for checking one
+    # would lock a row of another run, and nobody ever locks two
+    reverses = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.PROTECT, related_name="reversed_by", db_constraint=False
+    )
+    reverses_reference = models.CharField(max_length=200, blank=True, db_default="", default="")
     tool = models.CharField(max_length=80)
     contract_version = models.CharField(max_length=20)
     system = models.CharField(max_length=40)
@@ -103,6 +109,12 @@ class Operation(models.Model):
                 fields=["system", "external_reference"],
                 condition=Q(external_reference__isnull=False),
             ),
+            # one living or successful reversal of a record; one that was refused or proved undone frees the place
+            models.UniqueConstraint(
+                name="operation_reversed_once",
+                fields=["reverses", "reverses_reference"],
+                condition=Q(state__in=HOLDS_KEY, reverses__isnull=False),
+            ),
         ]
         indexes = [
             models.Index(name="operation_unknown", fields=["unknown_since"], condition=Q(state__in=UNCONFIRMED)),
@@ -125,8 +137,8 @@ class Operation(models.Model):
 
     @property
     def other_reference(self) -> str:
-        """The second record of what happened twice; it has to be reversed on their side."""
-        return self.as_settled("other_reference")
+        """The second record of what happened twice, while it stands; it has to be reversed on their side."""
+        return "" if self.as_settled("other_reversed") else self.as_settled("other_reference")
 
     @property
     def by_evidence(self) -> bool:
@@ -199,6 +211,10 @@ class Operation(models.Model):
     @transition(field=state, source=S.FAILED, target=S.SUCCEEDED)
     def own_up(self) -> None:
         """By a correction only: it happened, although our record said that it did not."""
+
+    @transition(field=state, source=S.SUCCEEDED, target=S.COMPENSATED)
+    def compensate(self) -> None:
+        """A reversal of it, an operation of its own, succeeded: nothing of it stands any more."""
 
 
 class TheirName(models.Model):

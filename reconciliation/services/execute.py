@@ -17,7 +17,7 @@ from approvals.evaluation import Verdict, evaluate, satisfied
 from approvals.models import Allowance
 from approvals.models.request import RequestState
 from approvals.services import policies, requests
-from reconciliation import late, moves
+from reconciliation import late, moves, reversing
 from reconciliation.attempts import seen_recorded, sent_attempts
 from reconciliation.classification import Resend
 from reconciliation.classification import resend as resend_rule
@@ -74,7 +74,7 @@ class Held:
 class Void:
     """The decision in hand no longer counts. `code`: cancelled, expired, out_of_date, rights_lost, rejected,
     not_approved, policy_changed, not_granted, contract_changed, altered, business_key_taken, over_limit,
-    no_decision, in_dispute, lapsed (as expired, where nobody was asked)."""
+    no_decision, in_dispute, reversed, not_proposed, lapsed (as expired, where nobody was asked)."""
 
     code: str
     detail: str
@@ -103,7 +103,7 @@ def open_attempt(
 
 
 _PROPOSAL = hot.Query(lambda proposal, run: Proposal.objects.filter(pk=proposal, run=run))
-_OURS = hot.Query(lambda run: late.with_disputes(Operation.objects.filter(run=run)).select_for_update(of=("self",)))
+_OURS = hot.Query(lambda run: reversing.annotated(Operation.objects.filter(run=run)).select_for_update(of=("self",)))
 
 
 def _checked(
@@ -131,6 +131,8 @@ def _checked(
         return Held(code="facts_old", detail="reading the facts took too long; they are read again")
     if any(late.is_unasked(one) for one in ours):
         return Held(code="look_first", detail="what was done before is looked up first")
+    if contract.only_reverses and reversing.is_unlinked(run=run):
+        return Held(code="unlinked", detail="the proposal that it carries out to name this run")
     good = _in_dispute(run, ours) or _allowed(
         run=run, proposal=proposal, contract=contract, facts=facts, authority=authority, operation=found
     )
@@ -148,11 +150,13 @@ def _checked(
 
 
 def _in_dispute(run: Run, ours: list[Operation]) -> Void | None:
-    """Nothing follows on what the other side shows otherwise than we have it."""
-    disputed = late.disputed(ours)
-    if not disputed or run.cancel_requested_at is not None:
+    """Nothing follows on what the other side shows otherwise than we have it, nor on what is being undone."""
+    if run.cancel_requested_at is not None:
         return None
-    return Void(code="in_dispute", detail=late.disputes_in_words(operations=disputed).rstrip("."))
+    if disputed := late.disputed(ours):
+        return Void(code="in_dispute", detail=late.disputes_in_words(operations=disputed).rstrip("."))
+    undone = reversing.undone_in_words(operations=ours)
+    return Void(code="reversed", detail=undone) if undone else None
 
 
 _PROBLEMS = {
@@ -223,6 +227,9 @@ def _spend(*, run: Run, proposal: Proposal, contract: Contract, by: _Allowed, ac
         return Void(code="business_key_taken", detail=f"“{other.run.title}” already has this one ({other.identity})")
     if over is not None:
         return over
+    undoes = reversing.undoes(run=run, effect=proposal.effect) if contract.only_reverses else {}
+    if undoes is None:
+        return Void(code="not_proposed", detail=f"{proposal.tool} only undoes what was proposed to be undone")
     operation = Operation(
         run=run,
         proposal=proposal,
@@ -235,6 +242,7 @@ def _spend(*, run: Run, proposal: Proposal, contract: Contract, by: _Allowed, ac
         effect=proposal.effect,
         amount_minor=proposal.amount_minor,
         currency=proposal.currency,
+        **undoes,
     )
     hot.insert(operation)
     for total in verdict.totals:

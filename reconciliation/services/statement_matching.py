@@ -125,7 +125,10 @@ def ours_of(operation: Operation) -> Ours:
     """The operation as our record has it."""
     actual = operation.as_settled("actual_minor")
     names = {one.name for one in operation.their_names.all()} - {operation.other_reference}
-    state = "succeeded" if operation.state in DONE else "failed" if operation.state in SETTLED else "open"
+    settled = "failed" if operation.state in SETTLED else "open"
+    state = {OperationState.SUCCEEDED: "succeeded", OperationState.COMPENSATED: "reversed"}.get(
+        OperationState(operation.state), settled
+    )
     return Ours(
         state=state,
         amount_minor=int(actual) if actual else operation.amount_minor or 0,
@@ -209,6 +212,7 @@ def _candidates(statement: Statement, after: uuid.UUID | None) -> QuerySet[Opera
     found = Operation.objects.filter(
         system=statement.system,
         state__in=DONE,
+        reverses__isnull=True,  # what undoes is no record of its own there
         created_at__lt=statement.until + AROUND,
         settled_at__gte=statement.since - AROUND,
     ).exclude(pk__in=StatementOurs.objects.filter(statement=statement).values("operation"))

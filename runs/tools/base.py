@@ -5,7 +5,7 @@ up. A source only reads. Neither knows about runs, approvals or the database.
 """
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol
@@ -45,13 +45,46 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """An effect that stands, as it was sent and as the other side has it: `reference` is their name for it, `record`
+    what they showed of it last (empty if they never did), `minor` the amount that was really recorded."""
+
+    identity: str
+    effect: dict[str, str]
+    reference: str
+    minor: int | None
+    record: dict[str, Any]
+
+
+class CannotReverse(Exception):
+    """This very effect cannot be undone; the message says why, as a sentence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compensation:
+    """Backward recovery: the effect of the tool `tool` (one of the same system, declared as `only_reverses`) undoes
+    this one. `effect` works its arguments out of what was made, or raises CannotReverse; it reads nothing."""
+
+    tool: str
+    effect: Callable[[Made], dict[str, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForwardOnly:
+    """Nothing is undone here: what went wrong is put right by going on. `why` says so in a sentence."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Contract:
     """What a tool promises. Times are for the receiver: `retention` how long it honours a wire key, `settling` how
     long after a call a lookup may still miss its effect, `call_limit` the total time of one call.
 
     `rate`: what all workers together keep to. `resources`: names, in words of at most 250 characters, of what the
     effect touches ("account ACC-1"); two operations that name the same one are never in flight at once, not confirmed
-    included."""
+    included. `reversal`: how an effect is undone by a new action of its own, which is proposed and approved like any
+    other, or that it never is. `only_reverses`: this tool is one that undoes, and acts in no other run."""
 
     name: str
     version: str
@@ -75,6 +108,8 @@ class Contract:
     max_probes: int = 8
     rate: Rate | None = None
     resources: Callable[[dict[str, str]], tuple[str, ...]] = lambda _effect: ()
+    reversal: Compensation | ForwardOnly = ForwardOnly(why="Its tool declares no action that would undo it.")
+    only_reverses: bool = False
 
 
 # ---- what sending may say: each class says what is KNOWN about the effect
@@ -161,6 +196,35 @@ class Tool(Protocol):
     def look_up(self, *, effect: dict[str, str], identity: str) -> Lookup:
         """Every record the system of record holds under the identity. Raises Unreachable."""
         ...
+
+
+class Reverser(Tool, Protocol):
+    """A tool that undoes. What it undoes is looked at before people are asked, and again just before the call."""
+
+    def read(self, *, effect: dict[str, str]) -> "list[Reading]":
+        """What the effect is about, as it is now. Raises Unreachable, NoSuchThing."""
+        ...
+
+    def objection(self, *, effect: dict[str, str], readings: "Mapping[str, Any]", identity: str) -> str:
+        """Why it cannot be undone as things stand, as a sentence, or nothing. `readings` have `content`, by kind; what
+        was done under this `identity` is no objection."""
+        ...
+
+    def told(self, *, effect: dict[str, str]) -> "Told":
+        """How it is put to a person."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """`ask` one sentence in the imperative, `lead` what will happen, `rows` everything bound as (key, label, value);
+    `about` names what is undone in a few words, `customer` whose it is."""
+
+    ask: str
+    lead: str
+    about: str
+    customer: str
+    rows: tuple[tuple[str, str, str], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

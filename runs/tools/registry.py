@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Protocol, cast
 
 from django.conf import settings
 
-from runs.tools.base import Contract, Ledger, Tool
+from runs.tools.base import Contract, Ledger, Reverser, Tool
 from runs.tools.billing.live import CreateCredit
 from runs.tools.billing.statement import CreditNotes
+from runs.tools.billing.void import VoidCredit
 from runs.tools.helpdesk.live import DraftReply, UpdateTicket
 from runs.tools.http import Connection
 
@@ -37,6 +38,7 @@ SYSTEMS: dict[str, _System] = {
 
 TOOLS: dict[str, Connector] = {
     "billing.create_credit": CreateCredit,
+    "billing.void_credit": VoidCredit,
     "helpdesk.update_ticket": UpdateTicket,
     "helpdesk.draft_reply": DraftReply,
 }
@@ -78,6 +80,14 @@ def tool(name: str) -> Tool:
     # a call never takes longer than its contract says, since absence is concluded from that limit
     limit = min(reach.limit, promised.call_limit.total_seconds())
     return TOOLS[name](replace(reach, limit=limit))
+
+
+def reverser(name: str) -> Reverser:
+    """The same of a tool that undoes. Raises UnknownTool, and ValueError for a tool that does not."""
+    found = tool(name)
+    if not found.contract.only_reverses:
+        raise ValueError(f"{name} undoes nothing")
+    return cast(Reverser, found)
 
 
 def ledger(system: str) -> Ledger:

@@ -39,6 +39,7 @@ SETS_STATE = {"approvals/services/requests.py:_leave_approved"}
 UPDATES_STATE = {
     "reconciliation/moves.py:close_reservations",
     "reconciliation/moves.py:book",
+    "reconciliation/moves.py:give_back",
 }  # reservations are no machine
 SAVES_STATE = {"runs/transitions.py:move"}  # with the line of the record that says so
 RAW_ROW = re.compile(r"\binsert\s+into\s+(runs|approvals|reconciliation)_", re.IGNORECASE)

@@ -60,7 +60,9 @@ FROZEN = {
     "runs_batchitem": "id batch_id run_id",
     "runs_recurring": "name",
     "reconciliation_operation": "id run_id proposal_id decision_id tool contract_version system identity business_key"
-    " effect amount_minor currency created_at",
+    " effect amount_minor currency created_at reverses_id reverses_reference",
+    "reconciliation_reversal": "id operation_id reference effect tool origin case_id after_id proposed_by_id reason"
+    " created_at",
     "reconciliation_attempt": "id operation_id number epoch wire_key request sender_id opened_at send_before"
     " call_limit_seconds",
     "reconciliation_workerprocess": "id host boot pid start_ticks started_at",

@@ -19,6 +19,7 @@ from agentops.workflows.base import (
     Follow,
     Judged,
     OtherRun,
+    Recovery,
     Refused,
     StartedRun,
     Subject,
@@ -57,6 +58,7 @@ class Scripted:
     choices: ClassVar[tuple[type[Strict], ...]] = ()
     events: ClassVar[Mapping[str, type[Strict]]] = {"paid": Paid}
     asks_again_when_rejected: ClassVar[bool] = False
+    recovery: ClassVar[Recovery] = "forward"
 
     def __init__(self, version: str) -> None:
         self.version = version

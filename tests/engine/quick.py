@@ -9,6 +9,7 @@ from django.conf import settings
 
 from reconciliation.services import execute, gates
 from runs.tools.billing.live import CreateCredit
+from runs.tools.billing.void import VoidCredit
 from runs.tools.helpdesk.live import DraftReply, UpdateTicket
 
 CALL_LIMIT = 1.0  # seconds
@@ -21,7 +22,7 @@ def short() -> dict[str, dt.timedelta]:
 
 
 def _values() -> list[tuple[Any, str, Any]]:
-    tools = (CreateCredit, UpdateTicket, DraftReply)
+    tools = (CreateCredit, VoidCredit, UpdateTicket, DraftReply)
     return [
         *((one, "contract", replace(one.contract, **short())) for one in tools),
         (execute, "START_WITHIN", dt.timedelta(seconds=START_WITHIN)),

@@ -19,6 +19,7 @@ READS |= {"run.advanced.after"}
 ASKS = frozenset({"run.proposed.before", "run.proposed.after"})
 ACTS = frozenset(one for one in faultpoints.NAMES if one.startswith(("run.authorised", "attempt.", "probe.")))
 WAITS = frozenset(one for one in faultpoints.NAMES if one.startswith("wait."))
+REVERSALS = frozenset(one for one in faultpoints.NAMES if one.startswith("reversal."))  # see tests/undoing
 STATEMENTS = frozenset(one for one in faultpoints.NAMES if one.startswith("statement."))  # no run: see tests/statements
 NEVER_CALLED = frozenset({"attempt.opened.after"})  # the attempt was written down, and the call never made
 
@@ -93,7 +94,7 @@ def play(world: World, path: Path, *, die_at: str) -> Run:
 
 
 def test_every_point_is_reached_on_some_path() -> None:
-    assert frozenset().union(*(path.points for path in PATHS.values())) | STATEMENTS == faultpoints.NAMES
+    assert frozenset().union(*(path.points for path in PATHS.values())) | STATEMENTS | REVERSALS == faultpoints.NAMES
 
 
 @pytest.mark.parametrize(("name", "point"), [(name, point) for name in PATHS for point in sorted(PATHS[name].points)])

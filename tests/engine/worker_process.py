@@ -12,6 +12,7 @@ import sys
 import time
 from typing import Any
 
+REVERSALS = "reversals"  # in place of a run: what the relay does about them, once
 PARKED = ("awaiting_approval", "needs_person")
 
 
@@ -39,7 +40,7 @@ def work(job: dict[str, Any]) -> None:
     from django.conf import settings
     from django.db import InterfaceError, OperationalError, connections
 
-    from agentops import engine
+    from agentops import engine, undoing
     from reconciliation.services import processes
     from runs.models import Run
     from tests.engine import known
@@ -59,6 +60,9 @@ def work(job: dict[str, Any]) -> None:
     if off := float(job["env"].get("CLOCK_OFF", 0)):
         _shift_clock(off)
     known.learn(scripted=job["scripted"])
+    if job["run"] == REVERSALS:
+        undoing.work_off(limit=10)
+        return
     deadline = time.monotonic() + job["seconds"]
     while time.monotonic() < deadline:
         try:

@@ -19,7 +19,7 @@ import requests
 from django.conf import settings
 from pydantic import StringConstraints
 
-from agentops.workflows.base import AskAgent, Card, Complete, Done, Draft, Facts, HandOver, Refused, Subject
+from agentops.workflows.base import AskAgent, Card, Complete, Done, Draft, Facts, HandOver, Recovery, Refused, Subject
 from agentops.workflows.registry import WORKFLOWS
 from runs.actions import Action
 from runs.money import Strict
@@ -189,6 +189,7 @@ class CountWorkflow:
     Input: ClassVar[type[Strict]] = CountEffect
     choices: ClassVar[tuple[type[Strict], ...]] = ()
     asks_again_when_rejected: ClassVar[bool] = False
+    recovery: ClassVar[Recovery] = "forward"
     reads_fail: ClassVar[bool] = False
 
     def subject(self, *, data: dict[str, Any]) -> Subject:

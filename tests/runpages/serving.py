@@ -112,7 +112,7 @@ def _wait_until_ready(process: subprocess.Popen[bytes], url: str) -> None:
             with urllib.request.urlopen(url, timeout=5) as answer:
                 assert answer.status == 200
                 return
-        except (urllib.error.URLError, ConnectionError):
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
             time.sleep(0.1)
     raise AssertionError("the web process did not answer in time")
 

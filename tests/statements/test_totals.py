@@ -95,6 +95,8 @@ def operation(**changes: Any) -> Ours:
         (operation(known_second="CR-2"), [line(), line("CR-2")], ["confirmed", "duplicate"], "", "named already"),
         (operation(state="failed", references=frozenset()), [line()], ["different"], "different", "nothing was done"),
         (operation(state="failed", references=frozenset()), [line(void=True)], ["confirmed"], "", ""),
+        (operation(state="reversed"), [line(void=True)], ["confirmed"], "", ""),
+        (operation(state="reversed"), [line()], ["different"], "different", "was reversed, and it stands there"),
         (operation(state="open", references=frozenset()), [line()], ["unconfirmed"], "", "asked now"),
     ],
 )

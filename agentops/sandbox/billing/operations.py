@@ -20,8 +20,8 @@ def _event(tx: Transaction, call: Call) -> Answer:
 
 
 def _events(tx: Transaction, call: Call) -> Answer:
-    """GET /v1/events, by ``type``"""
-    return common.listing(tx=tx, kind="event", filters=("type",))
+    """GET /v1/events, by ``type`` and ``created``"""
+    return common.listing(tx=tx, kind="event", filters=("type",), by_time=True)
 
 
 def _operation(name: str, method: str, path: str, handler: Handler, *traits: str) -> Operation:

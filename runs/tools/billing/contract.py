@@ -1,4 +1,4 @@
-"""What `billing.create_credit` promises."""
+"""What `billing.create_credit` promises, and `billing.void_credit`, which undoes it."""
 
 import datetime as dt
 from typing import Annotated, Literal
@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import StringConstraints
 
 from runs.money import CurrencyText, MinorText, Money, Strict, parse_minor
-from runs.tools.base import Contract, Repeat
+from runs.tools.base import CannotReverse, Compensation, Contract, ForwardOnly, Made, Repeat
 
 Text = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Id = Annotated[str, StringConstraints(min_length=1, max_length=100)]
@@ -41,6 +41,65 @@ def _money(effect: dict[str, str]) -> Money:
     return parse_minor(text=effect["amount_minor"], currency=effect["currency"])
 
 
+class VoidEffect(Strict):
+    """All text. The credit note as billing showed it, so that another one, or another amount, is another action."""
+
+    reverses: Text  # the identity of the operation that made it
+    credit_note: Text  # the number people know it by
+    credit_note_id: Id
+    account: Text
+    account_name: Annotated[str, StringConstraints(min_length=1, max_length=300)]
+    customer: Text
+    invoice: Text
+    invoice_id: Text  # the revision that was credited
+    amount_minor: MinorText
+    currency: CurrencyText
+    ticket: Id
+    incident: Id
+
+
+_CARRIED_OVER = ("account", "account_name", "customer", "invoice", "invoice_id", "currency", "ticket", "incident")
+
+
+def _void(made: Made) -> dict[str, str]:
+    note = made.record
+    if not note.get("id"):
+        raise CannotReverse("Billing has never shown the credit note itself, so it is not known which one to void.")
+    if made.minor is None:
+        raise CannotReverse("It is not known at what amount billing has recorded it.")
+    return {
+        **{name: made.effect[name] for name in _CARRIED_OVER},
+        "reverses": made.identity,
+        "credit_note": made.reference,
+        "credit_note_id": str(note["id"]),
+        "amount_minor": str(made.minor),
+    }
+
+
+VOID_CREDIT = Contract(
+    name="billing.void_credit",
+    version="1",
+    system="billing",
+    title="Void credit",
+    effect=VoidEffect,
+    repeat=Repeat.BY_IDENTITY,
+    retention=dt.timedelta(hours=24),
+    settling=dt.timedelta(seconds=5),
+    call_limit=dt.timedelta(seconds=10),
+    lookup_is_conclusive=True,
+    precondition=(
+        "The credit note and its invoice are read again just before. Billing itself voids a credit note once only, and "
+        "only while the invoice is open."
+    ),
+    undo="No: a voided credit note stays void. A new credit would be a new action with its own approval.",
+    touches="Takes the credit back: what the customer owes on the invoice rises by it again.",
+    business_key=lambda effect: f"void/{effect['credit_note_id']}",
+    money=_money,
+    resources=lambda effect: (f"account {effect['account']}",),
+    reversal=ForwardOnly(why="A voided credit note stays void; a new credit is a new action."),
+    only_reverses=True,
+)
+
 CREATE_CREDIT = Contract(
     name="billing.create_credit",
     version="1",
@@ -62,4 +121,5 @@ CREATE_CREDIT = Contract(
     business_key=_business_key,
     money=_money,
     resources=lambda effect: (f"account {effect['account']}",),
+    reversal=Compensation(tool=VOID_CREDIT.name, effect=_void),
 )

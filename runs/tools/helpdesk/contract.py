@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import StringConstraints
 
 from runs.money import Strict
-from runs.tools.base import Contract, Repeat
+from runs.tools.base import Contract, ForwardOnly, Repeat
 
 Id = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$")]
 Version = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]{0,17}$")]
@@ -41,6 +41,7 @@ UPDATE_TICKET = Contract(
     undo="Yes: anyone at the help desk can set the ticket back; its history keeps both changes.",
     touches="The ticket's status and resolution. The customer is told nothing.",
     business_key=lambda effect: f"ticket/{effect['ticket']}/{effect['ticket_version']}",
+    reversal=ForwardOnly(why="A ticket is put right by a further change, never by taking one back."),
 )
 
 DRAFT_REPLY = Contract(
@@ -58,4 +59,5 @@ DRAFT_REPLY = Contract(
     undo="Yes: a draft is deleted at the help desk. It is never sent by itself.",
     touches="Adds a draft to the ticket, which a person reads and sends.",
     business_key=lambda effect: f"reply/{effect['ticket']}/{effect['subject']}",
+    reversal=ForwardOnly(why="A draft reaches nobody until a person sends it; who does not want it deletes it there."),
 )

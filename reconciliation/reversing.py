@@ -1,0 +1,228 @@
+"""Reversals: what can be undone and how, who has proposed it, and what becomes of the operation when it was done.
+
+Building blocks; whoever writes holds the run of the operation that is undone, and that operation.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Exists, OuterRef, QuerySet
+
+from reconciliation import late, moves
+from reconciliation.attempts import records_in
+from reconciliation.models import Case, Operation, Reversal
+from reconciliation.models.operation import OperationState
+from runs import clock, record
+from runs.canonical import nfc
+from runs.models import Principal, Run
+from runs.tools.base import CannotReverse, Compensation, Made
+from runs.tools.registry import UnknownTool, contract
+
+S = OperationState
+Origin = Reversal.Origin
+Result = Reversal.Result
+START_KEY = "reversal:"  # before the reversal's id, in the start key of its run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undo:
+    """How a record is undone: `tool` with `effect` undoes what they call `reference`."""
+
+    tool: str
+    effect: dict[str, str]
+    reference: str
+
+
+def undo_of(*, operation: Operation) -> Undo | str:
+    """What would undo the operation, by its tool's declaration, or why nothing does, as a sentence. Of what happened
+    twice it is the second record, while that stands."""
+    try:
+        reversal = contract(operation.tool).reversal
+    except UnknownTool:
+        return "There is no such tool any more."
+    if not isinstance(reversal, Compensation):
+        return reversal.why
+    if operation.state == S.COMPENSATED:
+        return "It is reversed already."
+    if operation.state != S.SUCCEEDED:
+        return "Only what is known to have happened can be reversed."
+    reference = operation.other_reference or operation.external_reference or ""
+    made = Made(
+        identity=operation.identity,
+        effect=operation.effect,
+        reference=reference,
+        minor=operation.other_minor if operation.other_reference else operation.real_minor,
+        record=_shown(operation, reference),
+    )
+    try:
+        return Undo(tool=reversal.tool, effect=nfc(reversal.effect(made)), reference=reference)
+    except CannotReverse as why:
+        return str(why)
+
+
+def _shown(operation: Operation, reference: str) -> dict[str, Any]:
+    """Their record of that name as it was shown last; nothing if it never was."""
+    for observation in operation.observations.order_by("-at"):
+        for one in records_in(observation=observation):
+            if one.get("reference") == reference and isinstance(one.get("raw"), dict):
+                return dict(one["raw"])
+    return {}
+
+
+def living(*, operation: Operation) -> Reversal | None:
+    """The reversal of it that was proposed, or planned, and has not ended."""
+    found = Reversal.objects.select_related("run", "proposed_by", "after")
+    return found.filter(operation=operation, ended_at__isnull=True).first()
+
+
+def of_run(*, run: Run) -> Reversal | None:
+    """What this run was started to undo, while that has not ended."""
+    key = run.start_key.removeprefix(START_KEY)
+    return None if key == run.start_key else Reversal.objects.filter(pk=key, ended_at__isnull=True).first()
+
+
+def is_unlinked(*, run: Run) -> bool:
+    """Whoever started the run has not written down yet that this is the one."""
+    reversal = of_run(run=run)
+    return reversal is not None and reversal.run_id is None
+
+
+def undoes(*, run: Run, effect: dict[str, str]) -> dict[str, Any] | None:
+    """What an operation of this run with this effect says that it undoes; None where that was never proposed."""
+    reversal = of_run(run=run)
+    if reversal is None or reversal.effect != effect:
+        return None
+    return {"reverses_id": reversal.operation_id, "reverses_reference": reversal.reference}
+
+
+def annotated(operations: QuerySet[Operation]) -> QuerySet[Operation]:
+    """The operations as `late.with_disputes` gives them, and with `reversing`: whether a reversal of it has not
+    ended."""
+    open_ones = Reversal.objects.filter(operation=OuterRef("pk"), ended_at__isnull=True)
+    return late.with_disputes(operations).annotate(reversing=Exists(open_ones))
+
+
+def undone_in_words(*, operations: Iterable[Operation]) -> str:
+    """Which of `annotated` were undone or are to be, as a sentence without its full stop; empty where none is."""
+    told = [
+        f"{one.external_reference} was reversed" if one.state == S.COMPENSATED
+        else f"a reversal of {one.external_reference} is proposed"
+        for one in operations
+        if one.state == S.COMPENSATED or one.reversing  # type: ignore[attr-defined]
+    ]  # fmt: skip
+    return "; ".join(told)
+
+
+def propose(
+    *,
+    run: Run,
+    operation: Operation,
+    undo: Undo,
+    origin: Origin,
+    principal: Principal,
+    reason: str,
+    case: Case | None = None,
+    after: Reversal | None = None,
+) -> Reversal:
+    """Write the reversal down; the relay starts its run now, or once the one that it comes `after` is done."""
+    made = Reversal.objects.create(
+        operation=operation,
+        reference=undo.reference,
+        effect=undo.effect,
+        tool=undo.tool,
+        origin=origin,
+        case=case,
+        after=after,
+        proposed_by=principal,
+        reason=reason,
+        due_at=clock.now() if after is None else None,
+    )
+    record.append(
+        run=run, kind="reversal.proposed", actor=principal, operation=str(operation.pk), reference=undo.reference,
+        undone_by=undo.tool, reason=reason, after=after.reference if after else "", case=case.label if case else "",
+        amount_minor=operation.real_minor, currency=operation.currency,
+    )  # fmt: skip
+    return made
+
+
+def in_order(*, run: Run) -> list[Operation]:
+    """What the run has done and stands undisputed, the newest first: the order in which it is undone."""
+    done = annotated(Operation.objects.filter(run=run, state=S.SUCCEEDED))
+    return [one for one in done.order_by("-created_at") if not (one.reversing or one.disputed)]  # type: ignore[attr-defined]
+
+
+def propose_all(*, run: Run, origin: Origin, principal: Principal, reason: str) -> list[Reversal]:
+    """Reversals of everything the locked run has done and a tool declares one for, in reverse order; each is proposed
+    only once the one before it is done."""
+    made: list[Reversal] = []
+    for operation in in_order(run=run):
+        undo = undo_of(operation=operation)
+        if isinstance(undo, Undo):
+            after = made[-1] if made else None
+            made.append(
+                propose(
+                    run=run,
+                    operation=operation,
+                    undo=undo,
+                    origin=origin,
+                    principal=principal,
+                    reason=reason,
+                    after=after,
+                )
+            )
+    return made
+
+
+def in_words(*, reversals: Sequence[Reversal]) -> str:
+    """What is proposed to be undone, as a sentence; empty where nothing is."""
+    if not reversals:
+        return ""
+    named = ", then ".join(one.reference for one in reversals)
+    each = "It needs its own approval." if len(reversals) == 1 else "Each needs its own approval."
+    return f"Reversal proposed: {named}. {each}"
+
+
+def book(*, run: Run, operation: Operation, reversal: Reversal, actor: Principal) -> None:
+    """The record was undone: nothing of it stands any more, here either, and it no longer counts. The totals that it
+    counts in are locked."""
+    if reversal.reference == operation.other_reference:
+        minor = operation.other_minor or 0
+        operation.actual = {**(operation.actual or {}), "other_reversed": reversal.reference}
+        operation.save(update_fields=["actual"])
+        moves.give_back(operation=operation, minor=minor, released=False)
+        record.append(
+            run=run, kind="operation.second_reversed", actor=actor, operation=str(operation.pk),
+            reference=reversal.reference, amount_minor=minor, currency=operation.currency,
+        )  # fmt: skip
+        return
+    moves.move(
+        run=run,
+        operation=operation,
+        to=S.COMPENSATED,
+        actor=actor,
+        why=f"{reversal.reference} was reversed",
+        settled_at=operation.settled_at,
+    )
+    moves.give_back(operation=operation, minor=operation.real_minor or 0, released=True)
+
+
+def end(*, run: Run, reversal: Reversal, result: Result, what: str, actor: Principal) -> None:
+    """The reversal is over. What was to be undone after it is proposed next if this one is done; else nothing more is
+    proposed by itself: a person looks at what stands."""
+    now = clock.now()
+    reversal.result, reversal.what, reversal.ended_at, reversal.due_at = result, what, now, None
+    reversal.save(update_fields=["result", "what", "ended_at", "due_at"])
+    record.append(
+        run=run, kind="reversal.ended", actor=actor, operation=str(reversal.operation_id), result=str(result),
+        reference=reversal.reference, why=what,
+    )  # fmt: skip
+    following = Reversal.objects.filter(after=reversal, ended_at__isnull=True).first()
+    if following is None:
+        return
+    if result == Result.DONE:
+        following.due_at = now
+        following.save(update_fields=["due_at"])
+    else:
+        why = f"not proposed, since {reversal.reference} before it was not reversed"
+        end(run=run, reversal=following, result=Result.DROPPED, what=why, actor=actor)

@@ -1,0 +1,140 @@
+"""Proposing that what was done is undone, and what follows once it was, or was not.
+
+The reversal itself is a run like any other. Nothing here sends anything, and no transaction locks two runs.
+"""
+
+import datetime as dt
+import uuid
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import transaction
+
+from reconciliation import late, moves, reversing
+from reconciliation.models import Case, Operation, Reversal
+from reconciliation.models.operation import OperationState
+from reconciliation.reversing import Undo
+from runs import clock, faultpoints, record, rights
+from runs.models import Principal, Run
+from runs.models.run import RunState
+from runs.nudging import nudge_relay
+from runs.services import principals
+from runs.texts import typed
+
+OPERATE, SETTLE = "runs.operate_run", "reconciliation.settle_case"
+R = Reversal.Result
+LOOK_AFTER = dt.timedelta(seconds=2)
+_ENDED = {RunState.REJECTED: R.REJECTED, RunState.CANCELLED: R.CANCELLED}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReversalResult:
+    """`code` is ok, or the refusal: reason_needed, no_right (recorded in the run's stream), already_proposed,
+    not_reversible (`why` says it), other_case."""
+
+    code: str
+    detail: dict[str, Any] = field(default_factory=dict)
+    reversal: Reversal | None = None
+
+    @property
+    def ok(self) -> bool:
+        return self.code == "ok"
+
+
+def propose(
+    *, operation_id: uuid.UUID, principal: Principal, reason: str, case_number: int | None = None
+) -> ReversalResult:
+    """Propose that the operation is undone, from its run's page or from a case about it. Of two that come at once one
+    is told that the other was first."""
+    reason = typed(text=reason)
+    if not reason:
+        return ReversalResult(code="reason_needed")
+    with transaction.atomic(durable=True):
+        run, operation = moves.lock(operation_id=operation_id)
+        case = None if case_number is None else Case.objects.filter(pk=case_number, operation=operation).first()
+        if case_number is not None and case is None:
+            return ReversalResult(code="other_case")
+        permission = OPERATE if case is None else SETTLE
+        act = "reversal.propose"
+        if code := rights.objection(
+            run=run, principal=principal, permission=permission, act=act, operation=str(operation.pk)
+        ):
+            return ReversalResult(code=code)
+        if already := reversing.living(operation=operation):
+            return ReversalResult(code="already_proposed", detail={"by": str(already.proposed_by)}, reversal=already)
+        undo = reversing.undo_of(operation=operation)
+        if not isinstance(undo, Undo):
+            return ReversalResult(code="not_reversible", detail={"why": undo})
+        made = reversing.propose(
+            run=run,
+            operation=operation,
+            undo=undo,
+            origin=reversing.Origin.OPERATOR if case is None else reversing.Origin.CASE,
+            principal=principal,
+            reason=reason,
+            case=case,
+        )
+        nudge_relay()
+        return ReversalResult(code="ok", reversal=made)
+
+
+def due(*, limit: int) -> list[uuid.UUID]:
+    """Reversals about which something is to be done, the longest due first."""
+    found = Reversal.objects.filter(due_at__lte=clock.ClockTimestamp()).order_by("due_at")
+    return list(found.values_list("pk", flat=True)[:limit])
+
+
+def link(*, reversal_id: uuid.UUID, run: Run) -> None:
+    """Note which run was started for it; again does nothing. That run may have ended meanwhile, unseen by what makes a
+    reversal due, so it is looked at once more a moment later."""
+    with transaction.atomic(durable=True):
+        owner, reversal = _lock(reversal_id)
+        if reversal.run_id is not None or reversal.ended_at is not None:
+            return
+        reversal.run, reversal.due_at = run, clock.now() + LOOK_AFTER
+        reversal.save(update_fields=["run", "due_at"])
+        record.append(
+            run=owner, kind="reversal.started", actor=principals.system(), operation=str(reversal.operation_id),
+            reference=reversal.reference, run_id=str(run.pk),
+        )  # fmt: skip
+        faultpoints.reach("reversal.linked.before")
+    faultpoints.reach("reversal.linked.after")
+
+
+def follow_up(*, reversal_id: uuid.UUID) -> None:
+    """The reversal was settled, or its run is over: book what is known about the operation that it undoes.
+
+    Done: that one is compensated, and the next of its run is proposed. Failed, with proof: whatever the other side
+    shows is looked at anew. Over without having been done: it has ended, and another may be proposed.
+    """
+    with transaction.atomic(durable=True):
+        run, reversal = _lock(reversal_id)
+        if reversal.ended_at is not None or reversal.run is None:
+            return
+        actor, operation = principals.system(), reversal.operation
+        made = Operation.objects.filter(run=reversal.run, reverses=operation).order_by("-created_at").first()
+        reversal.due_at = None
+        reversal.save(update_fields=["due_at"])
+        if made is not None and made.state == OperationState.SUCCEEDED:
+            if operation.state == OperationState.SUCCEEDED:
+                reversing.book(run=run, operation=operation, reversal=reversal, actor=actor)
+            what = f"{reversal.reference} was reversed: {made.external_reference}"
+            reversing.end(run=run, reversal=reversal, result=R.DONE, what=what, actor=actor)
+        elif reversal.run.is_over or (made is not None and made.state == OperationState.FAILED):
+            if made is not None:
+                late.want_look(operation=operation, since=clock.now())
+            if reversal.run.is_over:
+                result = _ENDED.get(RunState(reversal.run.state), R.FAILED)
+                reversing.end(run=run, reversal=reversal, result=result, what=reversal.run.outcome, actor=actor)
+        faultpoints.reach("reversal.booked.before")
+    faultpoints.reach("reversal.booked.after")
+
+
+def _lock(reversal_id: uuid.UUID) -> tuple[Run, Reversal]:
+    """The reversal, after the run of what it undoes, that operation and its totals."""
+    operation_id = Reversal.objects.values_list("operation_id", flat=True).get(pk=reversal_id)
+    run, operation = moves.lock(operation_id=operation_id)
+    moves.lock_spent(operation=operation)
+    reversal = Reversal.objects.select_for_update(of=("self",)).select_related("run").get(pk=reversal_id)
+    reversal.operation = operation
+    return run, reversal
