@@ -188,8 +188,8 @@ def book(*, run: Run, operation: Operation, reversal: Reversal, actor: Principal
     counts in are locked."""
     if reversal.reference == operation.other_reference:
         minor = operation.other_minor or 0
-        operation.actual = {**(operation.actual or {}), "other_reversed": reversal.reference}
-        operation.save(update_fields=["actual"])
+        operation.other_reversed = True
+        operation.save(update_fields=["other_reversed"])
         moves.give_back(operation=operation, minor=minor, released=False)
         record.append(
             run=run, kind="operation.second_reversed", actor=actor, operation=str(operation.pk),

@@ -143,6 +143,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name="operation",
+            name="other_reversed",
+            field=models.BooleanField(db_default=False, default=False, help_text="the second record of two"),
+        ),
+        migrations.AddField(
+            model_name="operation",
             name="reverses_reference",
             field=models.CharField(blank=True, db_default="", default="", max_length=200),
         ),
@@ -195,6 +200,7 @@ class Migration(migrations.Migration):
             ],
             migrations.RunSQL.noop,
         ),
+        db.grant_also("reconciliation_operation", columns="other_reversed"),
         db.closed_once(table="reconciliation_reversal", column="ended_at"),
         db.grant(
             "reconciliation_reversal", rights="SELECT, INSERT, UPDATE (run_id, due_at, ended_at, result, what)"

@@ -45,6 +45,7 @@ class Operation(models.Model):
     reverses = models.ForeignKey(
         "self", null=True, blank=True, on_delete=models.PROTECT, related_name="reversed_by", db_constraint=False
     )
+    other_reversed = models.BooleanField(default=False, db_default=False, help_text="the second record of two")
     reverses_reference = models.CharField(max_length=200, blank=True, db_default="", default="")
     tool = models.CharField(max_length=80)
     contract_version = models.CharField(max_length=20)
@@ -138,7 +139,7 @@ class Operation(models.Model):
     @property
     def other_reference(self) -> str:
         """The second record of what happened twice, while it stands; it has to be reversed on their side."""
-        return "" if self.as_settled("other_reversed") else self.as_settled("other_reference")
+        return "" if self.other_reversed else self.as_settled("other_reference")
 
     @property
     def by_evidence(self) -> bool:
