@@ -18,30 +18,36 @@ from asgiref.typing import WebSocketScope
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.contrib.auth import get_user
+from django.contrib.auth.models import AnonymousUser, User
 from django.contrib.sessions.backends.db import SessionStore
 from django.db import DatabaseError
 from django.http import HttpRequest
 from django.utils import timezone
 
-from agentops.hints import group_name
+from agentops.hints import LISTS, group_name
 from agentops.pages.live import Fragment, fragment
-from agentops.pages.zone import COOKIE, zone_named
+from agentops.pages.zone import COOKIE, chosen, zone_named
 
 log = logging.getLogger(__name__)
 
 POLL_SECONDS = 3.0  # in case a hint is lost
+LOOKS_APART_SECONDS = 0.5  # between two looks at a list of approvals
 GATHER_SECONDS = 0.15  # between two messages, so that many events become one batch
 SIGNED_OUT, NO_RIGHT, NO_RUN, TRY_AGAIN = 4401, 4403, 4404, 1011  # browsers reconnect by themselves on the last only
 
 
-def refusal(*, session_key: str | None) -> int:
-    """The close code when whoever has this session may not watch runs now, else 0. Reads everything afresh."""
-    request = HttpRequest()
-    request.session = SessionStore(session_key)
-    user = get_user(request)
+def refusal(*, session_key: str | None, permission: str = "runs.view_run") -> int:
+    """The close code when whoever has this session may not watch now, else 0. Reads everything afresh."""
+    user = _user(session_key)
     if not user.is_authenticated:
         return SIGNED_OUT
-    return 0 if user.has_perm("runs.view_run") else NO_RIGHT
+    return 0 if user.has_perm(permission) else NO_RIGHT
+
+
+def _user(session_key: str | None) -> User | AnonymousUser:
+    request = HttpRequest()
+    request.session = SessionStore(session_key)
+    return get_user(request)
 
 
 def number_after(query: bytes) -> int:
@@ -127,5 +133,44 @@ class RunConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels shi
         return True
 
     def _read(self) -> Fragment | None:
-        with timezone.override(self.zone):
+        own = chosen(user_id=_user(self.session_key).pk)
+        with timezone.override(zone_named(own) if own else self.zone):
             return fragment(run_id=self.run_id, after=self.after, always=self.first)
+
+
+class ListsConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]  # channels ships no types
+    """`/ws/approvals/`: says no more than that it is worth looking. What the list holds is asked for over HTTP, where
+    the rights are checked; a page whose hint is lost looks by itself."""
+
+    telling: asyncio.Task[None] | None = None
+
+    async def connect(self) -> None:
+        await self.accept()
+        ask = database_sync_to_async(refusal, thread_sensitive=False)
+        code = await ask(session_key=self.scope["session"].session_key, permission="approvals.view_approvalrequest")
+        if code:
+            await self.close(code)
+        elif self.channel_layer is not None:
+            try:
+                await self.channel_layer.group_add(LISTS, self.channel_name)
+            except OSError as error:
+                log.warning("no live hints for this list, it looks by itself: %s", error)
+
+    async def disconnect(self, code: int) -> None:
+        if self.telling is not None:
+            self.telling.cancel()
+        if self.channel_layer is not None:
+            with contextlib.suppress(OSError):
+                await self.channel_layer.group_discard(LISTS, self.channel_name)
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        """Browsers have nothing to say here."""
+
+    async def lists_hint(self, message: dict[str, Any]) -> None:
+        """A flood of hints is one look in each pause, the last of them after it."""
+        if self.telling is None or self.telling.done():
+            self.telling = asyncio.create_task(self._tell())
+
+    async def _tell(self) -> None:
+        await asyncio.sleep(LOOKS_APART_SECONDS)
+        await self.send(text_data="look")

@@ -18,7 +18,7 @@ from celery import Task
 from django.db import DatabaseError, connection
 from kombu.exceptions import OperationalError
 
-from agentops import batches, undoing
+from agentops import batches, bulk_votes, undoing
 from agentops.busy import is_gone
 from agentops.corrected import start_notices
 from agentops.events import process_events
@@ -41,7 +41,7 @@ DUE, ENDED, EVENTS, BATCHES, THAW, FREE, WAITS, STATEMENTS, NOTICES, PROMPTS, RE
     "due runs",
     "ended processes",
     "received events",
-    "acts on many runs",
+    "acts on many runs and requests",
     "lifted freezes",
     "free resources",
     "ended runs that others wait for",
@@ -89,7 +89,7 @@ class Relay:
         self._turn(NOTICES, lambda: start_notices(limit=BATCH), at_every_look=False)
         self._turn(PROMPTS, prompting.work_off)
         self._turn(EVENTS, lambda: process_events(limit=BATCH))
-        on_many = self._turn(BATCHES, batches.work_off)
+        on_many = self._turn(BATCHES, lambda: batches.work_off() + bulk_votes.work_off())
         self.more = bool(self._turn(THAW, thawing.thaw) + on_many)
         return sent
 

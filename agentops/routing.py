@@ -4,10 +4,11 @@ from urllib.parse import urlsplit, urlunsplit
 
 from django.urls import URLPattern, path
 
-from agentops.consumers import RunConsumer
+from agentops.consumers import ListsConsumer, RunConsumer
 
 websocket_urlpatterns: list[URLPattern] = [
     path("ws/runs/<uuid:run_id>/", RunConsumer.as_asgi()),
+    path("ws/approvals/", ListsConsumer.as_asgi()),
 ]
 
 

@@ -1,8 +1,7 @@
 """Reads about requests and drafts: the inbox, what is due, what a decision rests on. The number of queries is fixed."""
 
-import uuid
 from collections.abc import Iterable
-from typing import Literal
+from typing import Any, Literal
 
 from django.contrib.auth.models import User
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -16,8 +15,9 @@ from approvals.seating import Known
 from runs import clock, keeping
 from runs.models import Evidence, Principal, Proposal, Run
 
-Tab = Literal["mine", "others", "decided"]
-_SHOWN = (
+Tab = Literal["mine", "others", "decided", "all"]
+MOST_COUNTED = 500
+SHOWN = (
     "run__initiator",
     "run__agent",
     "run__cancelled_by",
@@ -28,23 +28,28 @@ _SHOWN = (
 )
 
 
-def inbox(*, user: User, tab: Tab, limit: int, after: uuid.UUID | None = None) -> list[ApprovalRequest]:
-    """A page of requests, with all that a row shows already read; `after` is the id of the last row seen.
+def scope(*, user: User, tab: Tab) -> QuerySet[ApprovalRequest]:
+    """What a tab of the inbox holds, in no order: "mine" and "others" are open, "decided" closed, without those that
+    were merely superseded, and "all" both of them."""
+    if tab == "all":
+        return ApprovalRequest.objects.exclude(state=RequestState.SUPERSEDED)
+    return _decided() if tab == "decided" else _open(user=user, mine=tab == "mine")
 
-    "mine" and "others" are open, soonest deadline first; "decided" is closed ones, the newest first, without those that
-    were merely superseded.
-    """
-    rows = _decided() if tab == "decided" else _open(user=user, mine=tab == "mine")
-    order = ("-closed_at", "-id") if tab == "decided" else ("respond_by", "id")
-    last = ApprovalRequest.objects.filter(pk=after).first() if after is not None else None
-    if last is not None:
-        rows = rows.filter(_beyond(last, tab))
-    return list(rows.select_related(*_SHOWN).prefetch_related("votes__principal", "stages").order_by(*order)[:limit])
+
+def answered_by(*, user: User) -> QuerySet[Vote, Any]:
+    """The requests that this person has voted on, by id."""
+    return Vote.objects.filter(principal__user_id=user.pk).values("request")
+
+
+def counted(*, rows: QuerySet[ApprovalRequest]) -> int:
+    """How many there are, looked at no further than `MOST_COUNTED`; one more stands for any number above it. The rows
+    come in an order that an index has, so that the database stops where the count does."""
+    return rows[: MOST_COUNTED + 1].count()
 
 
 def waiting_count(*, user: User) -> int:
-    """How many requests wait for this very person."""
-    return _open(user=user, mine=True).count()
+    """How many requests wait for this very person, counted as in `counted`."""
+    return counted(rows=_open(user=user, mine=True).order_by("respond_by"))
 
 
 def drafts_waiting(*, user: User) -> int:
@@ -130,10 +135,4 @@ def _no_part(user: User) -> Q:
 
 
 def _decided() -> QuerySet[ApprovalRequest]:
-    return ApprovalRequest.objects.exclude(state__in=[RequestState.OPEN, RequestState.SUPERSEDED])
-
-
-def _beyond(last: ApprovalRequest, tab: Tab) -> Q:
-    if tab == "decided":
-        return Q(closed_at__lt=last.closed_at) | Q(closed_at=last.closed_at, pk__lt=last.pk)
-    return Q(respond_by__gt=last.respond_by) | Q(respond_by=last.respond_by, pk__gt=last.pk)
+    return ApprovalRequest.objects.filter(closed_at__isnull=False).exclude(state=RequestState.SUPERSEDED)

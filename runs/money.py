@@ -6,6 +6,7 @@ Exponents come from CLDR as Babel ships it (JPY 0, USD 2, KWD 3).
 import re
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 from typing import Annotated, Any
 
 from babel import Locale
@@ -39,6 +40,15 @@ def currency_code(value: str) -> str:
 def exponent(currency: str) -> int:
     """Decimal places of the currency: 0 for JPY, 2 for USD, 3 for KWD."""
     return int(get_currency_precision(currency_code(currency)))
+
+
+@cache
+def of_places() -> dict[int, list[str]]:
+    """The currencies in use by their decimal places."""
+    found: dict[int, list[str]] = {}
+    for code in sorted(_CURRENT):
+        found.setdefault(exponent(code), []).append(code)
+    return found
 
 
 @dataclass(frozen=True, slots=True, order=False)

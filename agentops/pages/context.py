@@ -10,6 +10,7 @@ from django.utils.functional import SimpleLazyObject
 from agentops.demo.world import PASSWORD, PEOPLE
 from approvals import freezes
 from approvals.queries import drafts_waiting, waiting_count
+from approvals.services import preferences
 from reconciliation.models import Case
 from reconciliation.models.case import CaseState
 from runs.models import Run
@@ -30,19 +31,20 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         "theme": theme if theme in THEMES else "system",
         # lazy: fragments and the login page never ask
         "freezes": SimpleLazyObject(lambda: list(freezes.current()) if signed_in else []),
-        "counts": SimpleLazyObject(lambda: _counts(user) if user is not None and signed_in else {}),
+        "keys_on": SimpleLazyObject(lambda: preferences.of(user=user).keys if user is not None and signed_in else True),
+        "counts": SimpleLazyObject(lambda: counts(user=user) if user is not None and signed_in else {}),
     }
 
 
-def _counts(user: User) -> dict[str, int]:
-    """Only what the reader may see."""
-    counts: dict[str, int] = {}
+def counts(*, user: User, mine: int | None = None) -> dict[str, int]:
+    """How much waits where, only of what the reader may see; `mine` is what waits for them, if that was counted."""
+    found: dict[str, int] = {}
     if user.has_perm("approvals.view_approvalrequest"):
-        counts["mine"] = waiting_count(user=user)
+        found["mine"] = waiting_count(user=user) if mine is None else mine
     if user.has_perm("runs.view_run"):
-        counts["needs_person"] = Run.objects.filter(state=RunState.NEEDS_PERSON).count()
+        found["needs_person"] = Run.objects.filter(state=RunState.NEEDS_PERSON).count()
     if user.has_perm("reconciliation.view_case"):
-        counts["cases"] = Case.objects.exclude(state=CaseState.RESOLVED).count()
+        found["cases"] = Case.objects.exclude(state=CaseState.RESOLVED).count()
     if user.has_perm("approvals.publish_policy"):
-        counts["drafts"] = drafts_waiting(user=user)
-    return counts
+        found["drafts"] = drafts_waiting(user=user)
+    return found

@@ -12,8 +12,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from agentops import policy_now
-from agentops.pages import confirmation, ways
+from agentops import hints, policy_now
+from agentops.pages import confirmation, walk, ways
 from agentops.pages import decision_facts as facts
 from approvals import objections, words
 from approvals.models import ApprovalRequest
@@ -63,7 +63,7 @@ def _page(
 ) -> HttpResponse:
     """The page, with what was typed kept in it."""
     user = cast(User, request.user)
-    context: dict[str, Any] = facts.context(user=user, request=ask)
+    context: dict[str, Any] = facts.context(user=user, request=ask) | walk.context(request, ask)
     typed = request.POST.get("comment", "")[:COMMENT_KEPT]
     context |= {
         "notice": notice,
@@ -116,12 +116,13 @@ def _decide_signed_in(request: HttpRequest, request_id: uuid.UUID) -> HttpRespon
             if may_look
             else refused(request, reason="")
         )
-    following = facts.place(user=user, request=ask)["next"]
     result = _cast(request, request_id, user=user, choice=_choice(request))
     if result.accepted:
+        hints.lists_moved()
+        following = walk.after(request, ask)
         level = messages.INFO if result.code in ("voted", "voted_no") else messages.SUCCESS
         messages.add_message(request, level, _told(result, user=user, following=following))
-        return redirect("decision", following) if following else redirect("inbox")
+        return walk.go_on(request, following)
     if not may_look:
         return refused(
             request,
@@ -192,7 +193,7 @@ def act(request: HttpRequest, request_id: uuid.UUID, key: str) -> HttpResponse:
     result = ways.perform(request, ask=ask, key=key)
     if result.ok:
         messages.success(request, ways.WAYS[key].done)
-        return redirect("decision", ask.pk)
+        return redirect(reverse("decision", args=[ask.pk]) + walk.address(walk.listing(request)))
     sentence = words.sentence(code=result.code, detail=result.detail)
     way = {
         "way_open": key,
@@ -221,10 +222,10 @@ def status(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
     """What an open page asks every few seconds: nothing new, a new state, or a successor to move to."""
     ask, user = _load(request_id), cast(User, request.user)
     stands = facts.standing(user=user, request=ask)
-    context = facts.bar_context(request=ask, stands=stands, user=user)
+    context = facts.bar_context(request=ask, stands=stands, user=user) | walk.bar(request, ask)
     if context["successor"]:
         response = HttpResponse(status=204)
-        response["HX-Redirect"] = resolve_url("decision", context["successor"])
+        response["HX-Redirect"] = resolve_url("decision", context["successor"]) + context["walk"]
         return response
     if request.GET.get("v") == stands.version:
         return HttpResponse(status=204)

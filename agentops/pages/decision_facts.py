@@ -11,7 +11,7 @@ from django.urls import reverse
 from agentops import asked
 from agentops.pages import chain, exposure, stages
 from agentops.pages.became import Outcome, outcome
-from approvals import objections, queries, talk, words
+from approvals import objections, talk, words
 from approvals.binding import differences
 from approvals.models import ApprovalRequest, Viewing, Vote
 from approvals.objections import Objection
@@ -22,7 +22,6 @@ from runs.money import Money
 from runs.tools.base import Contract, Repeat
 from runs.tools.registry import UnknownTool, contract
 
-QUEUE_SHOWN = 200
 # labels of bound rows that have a card of their own at the top, in this order
 _CARDS = ("account", "invoice")
 _RELATED = (
@@ -108,20 +107,6 @@ def title_parts(request: ApprovalRequest) -> dict[str, str]:
         return {"before": request.ask, "amount": "", "after": ""}
     before, display, after = request.ask.partition(money.display())
     return {"before": before, "amount": display, "after": after}
-
-
-def place(*, user: User, request: ApprovalRequest) -> dict[str, Any]:
-    """Where the request stands among those waiting for the reader, and the ones beside it."""
-    ids = [found.pk for found in queries.inbox(user=user, tab="mine", limit=QUEUE_SHOWN)]
-    if request.pk not in ids:
-        return {"number": 0, "of": len(ids), "previous": None, "next": ids[0] if ids else None}
-    at = ids.index(request.pk)
-    return {
-        "number": at + 1,
-        "of": len(ids),
-        "previous": ids[at - 1] if at else None,
-        "next": ids[at + 1] if at + 1 < len(ids) else None,
-    }
 
 
 def changes(*, user: User, request: ApprovalRequest) -> dict[str, Any]:
@@ -234,7 +219,6 @@ def context(*, user: User, request: ApprovalRequest) -> dict[str, Any]:
         "proposal": proposal,
         "money": amount(request),
         "title_parts": title_parts(request),
-        "place": place(user=user, request=request),
         "changed": changes(user=user, request=request),
         "promises": promises(request),
         **_page_rows(request),

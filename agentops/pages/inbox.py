@@ -3,26 +3,29 @@
 import datetime as dt
 import uuid
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 
 from agentops import asked
+from agentops.pages import inbox_filters, walk
 from agentops.pages.became import Outcome, operations_of, outcome
+from agentops.pages.context import counts
 from agentops.permissions import GROUP_WORDS
-from approvals import queries
+from approvals import bulk, lists, queries
 from approvals.models import ApprovalRequest
 from approvals.models.request import RequestState
+from approvals.services import saved_views
 from runs import clock
-from runs.access import needs
+from runs.access import needs, user_of
 from runs.money import Money
 
 PAGE = 50
-TABS: tuple[queries.Tab, ...] = ("mine", "others", "decided")
 # keys of bound rows that are never "the document" a request is about
 _NOT_A_DOCUMENT = {"amount", "account", "policy", "identity", "lead"}
+_BY_DEADLINE = ("mine", "others")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +37,7 @@ class Row:
     instead_of: str
     outcome: Outcome
     reference: str
+    kind: str
 
 
 def document_row(*, page: list[dict[str, str]]) -> dict[str, str]:
@@ -50,8 +54,7 @@ def amount_text(request: ApprovalRequest) -> str:
     return str(Money(proposal.amount_minor, proposal.currency)) if proposal.amount_minor is not None else ""
 
 
-def _rows(*, user: User, tab: queries.Tab, after: uuid.UUID | None) -> list[Row]:
-    requests = queries.inbox(user=user, tab=tab, limit=PAGE + 1, after=after)
+def rows_of(requests: list[ApprovalRequest]) -> list[Row]:
     operations = operations_of(requests=requests)
     proposals = {request.supersedes.proposal_id for request in requests if request.supersedes}
     earlier = {
@@ -70,15 +73,17 @@ def _rows(*, user: User, tab: queries.Tab, after: uuid.UUID | None) -> list[Row]
                 instead_of=earlier.get(request.supersedes_id, "") if request.supersedes_id else "",
                 outcome=outcome(request=request, operation=operation),
                 reference=(operation.external_reference or "") if operation else "",
+                kind=bulk.kind(request=request),
             )
         )
     return rows
 
 
-def _sections(*, rows: list[Row], tab: str, now: dt.datetime) -> list[dict[str, Any]]:
-    """Open requests by how soon they are due; decided ones in one list."""
-    if tab == "decided":
-        return [{"title": "Newest first", "rows": rows}] if rows else []
+def _sections(*, rows: list[Row], listing: lists.Listing, now: dt.datetime) -> list[dict[str, Any]]:
+    """Open requests by how soon they are due where that is the order; else one list."""
+    if listing.tab not in _BY_DEADLINE or listing.order not in ("", "soon"):
+        title = dict(inbox_filters.orders(listing)).get(listing.order, "")
+        return [{"title": f"{title} first" if "first" not in title else title, "rows": rows}] if rows else []
     hour = now + dt.timedelta(hours=1)
     day = now + dt.timedelta(hours=24)
     parts = (
@@ -89,56 +94,92 @@ def _sections(*, rows: list[Row], tab: str, now: dt.datetime) -> list[dict[str, 
     return [{"title": title, "rows": part} for title, part in parts if part]
 
 
-def _tab(request: HttpRequest) -> queries.Tab:
-    wanted = request.GET.get("tab", "mine")
-    return next((tab for tab in TABS if tab == wanted), "mine")
-
-
-def _after(request: HttpRequest) -> uuid.UUID | None:
+def _id(request: HttpRequest, name: str) -> uuid.UUID | None:
     try:
-        return uuid.UUID(request.GET.get("after", ""))
+        return uuid.UUID(request.GET.get(name, ""))
     except ValueError:
         return None
 
 
 @needs("approvals.view_approvalrequest")
 def inbox(request: HttpRequest) -> HttpResponse:
-    user, tab, after = cast(User, request.user), _tab(request), _after(request)
-    rows = _rows(user=user, tab=tab, after=after)
-    more = len(rows) > PAGE
-    rows = rows[:PAGE]
-    now = clock.now()
-    groups = sorted(GROUP_WORDS.get(name, name) for name in user.groups.values_list("name", flat=True))
+    user = user_of(request)
+    views = list(saved_views.of(user=user))
+    if not request.GET:
+        opens_with = next((one for one in views if one.is_default), None)
+        if opens_with is not None:
+            return redirect(f"{request.path}?{opens_with.query or 'tab=mine'}")
+    read = lists.read(request.GET)
+    listing, after, around = read.listing, _id(request, "after"), _id(request, "around")
+    found = lists.page(user=user, listing=listing, limit=PAGE + 1, after=after, around=around)
+    more, rows = len(found) > PAGE, rows_of(found[:PAGE])
+    now, at_start = clock.now(), after is None and around is None
+    mine = queries.waiting_count(user=user)
+    may_vote = user.has_perm("approvals.vote")
     context = {
         "section": "approvals",
         "now": now,
-        "tab": tab,
-        "sections": _sections(rows=rows, tab=tab, now=now),
+        "tab": listing.tab,
+        "listing": listing,
+        "typed": request.GET,
+        "problems": read.problems,
+        "walk": walk.address(listing),
+        "walk_list": listing.query(),
+        "list_url": walk.list_url(listing),
+        "tabs": _tabs(user, listing, mine),
+        "sections": _sections(rows=rows, listing=listing, now=now),
+        "pickable": may_vote and listing.tab == "mine",
+        "most_at_once": bulk.MOST,
         "ids": " ".join(str(row.request.pk) for row in rows),
-        "live": after is None,
-        "next": rows[-1].request.pk if more else None,
-        "later_page": after is not None,
-        "others_count": _others(user),
-        "next_due": rows[0].request.respond_by if rows and tab == "mine" and after is None else None,
-        "groups": groups,
-        "may_vote": user.has_perm("approvals.vote"),
-        "any_decided": ApprovalRequest.objects.exclude(state=RequestState.OPEN).exists() if not rows else True,
+        "live": at_start,
+        "next": rows[-1].request.pk if more and rows else None,
+        "later_page": not at_start,
+        "next_due": rows[0].request.respond_by if rows and at_start and _soonest_first(listing) else None,
+        "groups": sorted(GROUP_WORDS.get(name, name) for name in user.groups.values_list("name", flat=True)),
+        "may_vote": may_vote,
+        "mine": walk.counted(mine),
+        "counts": counts(user=user, mine=mine),
+        "views": [(one, one.query == listing.query()) for one in views],
+        "done": request.GET.get("done") == "1",
+        "filter": inbox_filters.form(listing),
+        "any_decided": rows or ApprovalRequest.objects.exclude(state=RequestState.OPEN).exists(),
     }
     return render(request, "approvals/inbox.html", context)
 
 
+def _soonest_first(listing: lists.Listing) -> bool:
+    return listing.tab == "mine" and listing.order in ("", "soon") and not listing.filters
+
+
+def _tabs(user: User, listing: lists.Listing, mine: int) -> list[dict[str, Any]]:
+    """The tabs with their counts: of others' only where both can be counted in full."""
+    every = queries.counted(rows=ApprovalRequest.objects.filter(state=RequestState.OPEN).order_by("respond_by"))
+    others = str(max(every - mine, 0)) if every <= lists.MOST_COUNTED else ""
+    words = {"mine": "Waiting for you", "others": "Waiting for others", "decided": "Decided", "all": "All"}
+    said = {"mine": walk.counted(mine), "others": others}
+    return [
+        {
+            "key": key,
+            "word": word,
+            "url": walk.list_url(lists.Listing(tab=key)),
+            "count": said.get(key, ""),
+            "here": key == listing.tab,
+        }
+        for key, word in ((one, words[one]) for one in lists.TABS)
+    ]
+
+
 @needs("approvals.view_approvalrequest")
 def arrivals(request: HttpRequest) -> HttpResponse:
-    """What the list holds now, for the page to compare with what it shows; nothing else moves under the pointer."""
-    user, tab = cast(User, request.user), _tab(request)
-    requests = queries.inbox(user=user, tab=tab, limit=PAGE)
+    """What the list holds now, for the page to compare with what it shows; nothing else moves under the pointer.
+
+    Twice a page, so that a row which newer ones push down is not taken for one that left."""
+    user, listing = user_of(request), walk.listing(request)
+    mine = queries.waiting_count(user=user)
     context = {
-        "tab": tab,
-        "ids": " ".join(str(found.pk) for found in requests),
-        "mine": queries.waiting_count(user=user),
+        "walk": walk.address(listing),
+        "ids": " ".join(str(pk) for pk in lists.ids(user=user, listing=listing, limit=2 * PAGE)),
+        "mine": mine,
+        "mine_shown": walk.counted(mine),
     }
     return render(request, "approvals/arrivals.html", context)
-
-
-def _others(user: User) -> int:
-    return ApprovalRequest.objects.filter(state=RequestState.OPEN).count() - queries.waiting_count(user=user)

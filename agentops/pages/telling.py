@@ -1,4 +1,4 @@
-"""How a person is told, on a page of their own; and, for the overview, what waits to be told and what could not be."""
+"""How a person is told and works, on a page of their own; for the overview, what waits to be told or could not be."""
 
 import datetime as dt
 from dataclasses import dataclass
@@ -8,10 +8,12 @@ from django.contrib import messages
 from django.db.models import Count, Max, Min, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 
 from approvals.models import Announcement, Delivery, Notice, Preference
 from approvals.services import preferences as wishes
+from approvals.services import saved_views
+from approvals.services.preferences import zones
 from runs import clock
 from runs.access import needs, someone_else, user_of
 
@@ -35,13 +37,28 @@ class PreferenceForm(forms.Form):
     )
 
 
+class WorkForm(forms.Form):
+    zone = forms.ChoiceField(
+        label="Times are shown in",
+        required=False,
+        choices=lambda: [("", "the zone of the browser I use"), *((name, name.replace("_", " ")) for name in zones())],
+        error_messages={"invalid_choice": "Choose one of these."},
+    )
+    keys = forms.BooleanField(
+        label="Single letters act",
+        required=False,
+        help_text="j and k move, x ticks, / searches, ? lists them all. Switched off, a letter is only a letter.",
+    )
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 @needs("")
-def preferences(request: HttpRequest) -> HttpResponseBase:
+def mail_preferences(request: HttpRequest) -> HttpResponseBase:
+    """The page, and its part about mail."""
     user = user_of(request)
     if request.method == "POST" and someone_else(request):
         messages.error(request, SOMEONE_ELSE)
-        return redirect("mail_preferences")
+        return redirect("preferences")
     wish = wishes.of(user=user)
     initial = {"mail": wish.mail, "digest_hours": wish.digest_hours}
     form = PreferenceForm(request.POST if request.method == "POST" else None, initial=initial)
@@ -49,19 +66,54 @@ def preferences(request: HttpRequest) -> HttpResponseBase:
         chosen = form.cleaned_data
         wishes.save(user=user, mail=Preference.Mail(chosen["mail"]), digest_hours=chosen["digest_hours"])
         messages.success(request, "Kept. It holds for what comes from now on.")
-        return redirect("mail_preferences")
-    return _page(request, form)
+        return redirect("preferences")
+    return _page(request, form, _work_form(wish))
 
 
-def _page(request: HttpRequest, form: PreferenceForm) -> HttpResponse:
+@require_http_methods(["GET", "HEAD", "POST"])
+@needs("")
+def preferences(request: HttpRequest) -> HttpResponseBase:
+    """The page, and its part about zone and keys."""
+    user = user_of(request)
+    if request.method != "POST":
+        return mail_preferences(request)
+    if someone_else(request):
+        messages.error(request, SOMEONE_ELSE)
+        return redirect("preferences")
+    work = WorkForm(request.POST)
+    if work.is_valid():
+        wishes.work(user=user, zone=work.cleaned_data["zone"], keys=work.cleaned_data["keys"])
+        messages.success(request, "Kept. It holds wherever you sign in.")
+        return redirect("preferences")
+    wish = wishes.of(user=user)
+    return _page(request, PreferenceForm(initial={"mail": wish.mail, "digest_hours": wish.digest_hours}), work)
+
+
+@require_POST
+@needs("")
+def keys(request: HttpRequest) -> HttpResponse:
+    """The switch beside a list: on or off, at once and for good."""
+    if request.POST.get("user", "") != str(user_of(request).pk):
+        return HttpResponse(status=409)
+    wishes.work(user=user_of(request), keys=request.POST.get("keys") == "on")
+    return HttpResponse(status=204)
+
+
+def _work_form(wish: Preference) -> WorkForm:
+    return WorkForm(initial={"zone": wish.zone, "keys": wish.keys})
+
+
+def _page(request: HttpRequest, form: PreferenceForm, work: WorkForm) -> HttpResponse:
     told = Notice.objects.filter(recipient=user_of(request)).select_related("request", "event")
     context = {
         "section": "account",
         "now": clock.now(),
         "form": form,
+        "work": work,
+        "views": saved_views.of(user=user_of(request)),
         "told": told.order_by("-created_at", "-id")[:20],
     }
-    return render(request, "agentops/telling.html", context, status=422 if form.errors else 200)
+    return render(request, "agentops/telling.html", context, status=422 if form.errors or work.errors else 200)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

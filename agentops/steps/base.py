@@ -78,11 +78,14 @@ def committing(lease: leases.Lease, point: str) -> Iterator[Run]:
     points = lease.points = [point]
     with transaction.atomic(durable=True):
         run = leases.hold(lease=lease, seconds=settings.LEASE_SECONDS, asking=freezes.ANY)
+        before = run.state
         with record.together(run=run):
             yield run
         reach_all(points, "before")
     committed(lease, run)
     reach_all(points, "after")
+    if RunState.AWAITING_APPROVAL in (before, run.state):
+        hints.lists_moved()
 
 
 def reach_all(points: list[str], end: str) -> None:

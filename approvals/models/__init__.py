@@ -2,6 +2,7 @@
 
 from approvals.models.absence import Absence, Remit
 from approvals.models.allowance import Allowance
+from approvals.models.bulk import BulkItem, BulkVote
 from approvals.models.decision import Decision
 from approvals.models.draft import DraftRevision, PolicyDraft
 from approvals.models.endpoint import Delivery, Endpoint
@@ -11,6 +12,7 @@ from approvals.models.policy import Policy, PolicyTool, PolicyVersion
 from approvals.models.request import ApprovalRequest, Refusal, Viewing
 from approvals.models.stage import Prompt, Stage
 from approvals.models.talk import Claim, Remark
+from approvals.models.view import SavedView
 from approvals.models.vote import Vote
 
 __all__ = [
@@ -18,6 +20,8 @@ __all__ = [
     "Allowance",
     "Announcement",
     "ApprovalRequest",
+    "BulkItem",
+    "BulkVote",
     "Claim",
     "Decision",
     "Delivery",
@@ -34,6 +38,7 @@ __all__ = [
     "Refusal",
     "Remark",
     "Remit",
+    "SavedView",
     "Stage",
     "Viewing",
     "Vote",

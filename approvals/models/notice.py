@@ -73,7 +73,7 @@ class Notice(models.Model):
 
 
 class Preference(models.Model):
-    """How a person wishes to be told; without a row, at once."""
+    """How a person wishes to be told and to work; without a row, at once, with keys, in the browser's own zone."""
 
     class Mail(models.TextChoices):
         AT_ONCE = "at_once", "At once, one mail for each request"
@@ -83,6 +83,8 @@ class Preference(models.Model):
     user = models.OneToOneField(User, primary_key=True, on_delete=models.PROTECT, related_name="+")
     mail = models.CharField(max_length=8, choices=Mail.choices, default=Mail.AT_ONCE)
     digest_hours = models.PositiveSmallIntegerField(default=4)
+    zone = models.CharField(max_length=64, blank=True, default="", db_default="", help_text="empty: the browser's own")
+    keys = models.BooleanField(default=True, db_default=True, help_text="single letters act on the pages of approvals")
 
     class Meta:
         constraints = [

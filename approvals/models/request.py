@@ -94,6 +94,8 @@ class ApprovalRequest(models.Model):
             models.Index(name="request_open_due", fields=["respond_by"], condition=Q(state="open")),
             models.Index(name="request_newest", fields=["-created_at"]),
             models.Index(name="request_open_same", fields=["action_digest"], condition=Q(state="open")),
+            models.Index(name="request_open_group", fields=["group", "respond_by", "id"], condition=Q(state="open")),
+            models.Index(name="request_closed", fields=["-closed_at", "-id"], condition=Q(closed_at__isnull=False)),
         ]
 
     def __str__(self) -> str:

@@ -1,6 +1,8 @@
-"""How people wish to be told."""
+"""How people wish to be told, and to work."""
 
 import datetime as dt
+import zoneinfo
+from functools import cache
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -38,3 +40,24 @@ def save(*, user: User, mail: Preference.Mail, digest_hours: int) -> None:
             waiting.update(digest=False, due_at=now)
         elif wish.mail == Preference.Mail.DIGEST:
             waiting.update(due_at=digest_at(wish=wish, now=now))
+
+
+def work(*, user: User, zone: str | None = None, keys: bool | None = None) -> None:
+    """Keep in which zone times are shown ("" is the browser's own) and whether single letters act; None leaves either
+    as it is. One durable transaction. Raises ValueError for a zone that does not exist."""
+    if zone and zone not in zones():
+        raise ValueError("there is no such time zone")
+    given: dict[str, str | bool] = {}
+    if zone is not None:
+        given["zone"] = zone
+    if keys is not None:
+        given["keys"] = keys
+    with transaction.atomic(durable=True):
+        Preference.objects.update_or_create(user=user, defaults=given)
+
+
+@cache
+def zones() -> tuple[str, ...]:
+    """The zones that a person may choose, by name: places, and UTC."""
+    known = zoneinfo.available_timezones()
+    return ("UTC", *sorted(name for name in known if "/" in name and not name.startswith(("Etc/", "posix/", "right/"))))

@@ -1,10 +1,8 @@
-// Keys of the approvals pages: `?` lists them, data-key names the link that a letter follows. The switch on the inbox turns
-// every one of them off, here and there, and is remembered.
+// Keys of the approvals pages: `?` lists them, data-key names the link that a letter follows. The person's preference, which
+// the page carries, turns every one of them off.
 import { typing } from "./shell.js";
 
-export const keysOn = () => localStorage.getItem("keys") !== "off";
-export const apply = () => { document.body.dataset.keys = keysOn() ? "on" : "off"; };
-apply();
+export const keysOn = () => document.body.dataset.keys !== "off";
 
 // a letter means something else in a field, with a modifier, and while a dialog is open
 export const meant = (event) => keysOn() && !event.ctrlKey && !event.metaKey && !event.altKey && !typing(event.target)
@@ -12,8 +10,11 @@ export const meant = (event) => keysOn() && !event.ctrlKey && !event.metaKey && 
 
 document.addEventListener("keydown", (event) => {
   if (!meant(event) || event.defaultPrevented) return;
+  const link = /^[a-z]$/.test(event.key) && document.querySelector(`[data-key="${event.key}"]`);
   if (event.key === "?") document.getElementById("all-keys").showModal();
-  else if (/^[jk]$/.test(event.key)) document.querySelector(`[data-key="${event.key}"]`)?.click();
+  else if (link) link.click();
+  else if (event.key === "a" && document.getElementById("approve")) document.getElementById("approve").click();
+  else if (event.key === "r" && document.getElementById("comment")) document.getElementById("comment").focus();
   else return;
   event.preventDefault();
 });

@@ -59,6 +59,9 @@ FROZEN = {
     "runs_batch": "id act reason chosen principal_id total created_at",
     "runs_batchitem": "id batch_id run_id",
     "runs_recurring": "name",
+    "approvals_savedview": "id user_id name created_at",
+    "approvals_bulkvote": "id principal_id choice comment authenticated_by total created_at",
+    "approvals_bulkitem": "id bulk_id request_id page_digest",
     "reconciliation_operation": "id run_id proposal_id decision_id tool contract_version system identity business_key"
     " effect amount_minor currency created_at reverses_id reverses_reference",
     "reconciliation_reversal": "id operation_id reference effect tool origin case_id after_id proposed_by_id reason"

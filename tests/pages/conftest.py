@@ -42,7 +42,7 @@ def site(db: str, postgres: EmbeddedPostgres, tmp_path: Path) -> Iterator[str]:
         "DEMO": "1",
         "PUBLIC_URL": f"http://localhost:{port}",
     }
-    command = [sys.executable, "-m", "uvicorn", "--factory", "django.core.asgi:get_asgi_application"]
+    command = [sys.executable, "-m", "uvicorn", "agentops.asgi:application"]
     log = (tmp_path / "server.log").open("wb")
     server = subprocess.Popen(
         [*command, "--port", str(port), "--log-level", "warning"], cwd=REPO, env=env, stdout=log, stderr=log

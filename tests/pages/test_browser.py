@@ -31,7 +31,7 @@ def test_every_page_is_sound(visitor: Visitor, maya: User, theme: str, width: in
     visitor.sign_in("maya")
     for path in (
         "/approvals/", "/approvals/?tab=others", "/approvals/?tab=decided", f"/approvals/{new.pk}/",
-        f"/approvals/{decided.pk}/", "/overview/", "/policies/", "/policies/service-credits/", "/account/mail/",
+        f"/approvals/{decided.pk}/", "/overview/", "/policies/", "/policies/service-credits/", "/account/preferences/",
     ):  # fmt: skip
         page = visitor.goto(path)
         assert page.evaluate("document.documentElement.dataset.bsTheme") == theme
@@ -104,7 +104,8 @@ def test_keys_can_be_switched_off_and_stay_off(visitor: Visitor, maya: User) -> 
     page.keyboard.press("j")
     page.wait_for_url(f"**/approvals/{other.pk}/")
     page.goto(f"{visitor.url}/approvals/")
-    page.get_by_role("switch", name="Keys on").uncheck()
+    with page.expect_response("**/account/preferences/keys"):
+        page.get_by_role("switch", name="Keys on").uncheck()
     page.goto(f"{visitor.url}/approvals/{ask.pk}/")
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_have_count(0)

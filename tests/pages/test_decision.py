@@ -92,7 +92,7 @@ def test_the_last_one_leads_to_the_inbox_and_says_what_happened(maya: User) -> N
     ask = world.ask()
     browser = signed_in(maya)
     answer = click(browser, ask, maya, "reject", comment="wrong invoice")
-    assert answer.headers["Location"] == "/approvals/"
+    assert answer.headers["Location"] == "/approvals/?tab=mine&done=1"
     assert "Rejected. What was asked will not be done." in browser.get("/approvals/").text
     assert not Decision.objects.get().approved
 

@@ -1,5 +1,6 @@
 """The socket of a run's page, against the real web process: order, gaps, doubles, and who may watch."""
 
+import contextlib
 import re
 import time
 from collections.abc import Iterator
@@ -201,7 +202,27 @@ def test_what_happens_after_the_right_is_gone_is_not_sent(web: Web, run: Run) ->
         assert seen == [], name
 
 
+def test_a_list_of_approvals_is_told_to_look_and_nothing_else(web: Web, db: str) -> None:
+    def listening(session: str) -> ClientConnection:
+        headers = {"Cookie": f"{web.cookie_name}={session}"}
+        address = f"ws://127.0.0.1:{web.port}/ws/approvals/"
+        return connect(address, origin=web.url, additional_headers=headers, proxy=None)  # type: ignore[arg-type]
+
+    with listening(session_of(world.person("olga"))) as socket:
+        assert closed_with(socket) == 4403
+    with listening("no-such-session") as socket:
+        assert closed_with(socket) == 4401
+    with listening(session_of(world.person("maya", "approvals.view_approvalrequest"))) as socket:
+        until, heard = time.monotonic() + PATIENCE, ""
+        while not heard and time.monotonic() < until:  # the server joins the group a moment after the handshake
+            hints.lists_moved()
+            with contextlib.suppress(TimeoutError):
+                heard = str(socket.recv(timeout=2))
+        assert heard == "look"
+
+
 def test_a_hint_server_that_is_gone_costs_a_second_at_most(settings: object, run: Run) -> None:
     layer = {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer"}
     settings.CHANNEL_LAYERS = {"default": {**layer, "CONFIG": {"hosts": ["redis://127.0.0.1:9/0"]}}}  # type: ignore[attr-defined]
     hints.publish(run_id=run.pk, seq=1)  # warns, and nothing else
+    hints.lists_moved()

@@ -55,6 +55,9 @@ def scenes(product: Product) -> dict[str, str]:
     return {
         "inbox": "/approvals/",
         "inbox-decided": "/approvals/?tab=decided",
+        "inbox-nothing": "/approvals/?tab=mine&q=no-such-customer",
+        "bulk": f"/approvals/bulk/?choice=reject&request={newest.pk}",
+        "preferences": "/account/preferences/",
         "decision": f"/approvals/{newest.pk}/",
         "runs": "/runs/",
         "run": f"/runs/{finished.pk}/",

@@ -1,0 +1,104 @@
+"""A list of very many requests: what is read is what is shown, by index, however many there are."""
+
+import json
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import psycopg
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from approvals import lists, queries
+from approvals.models import ApprovalRequest
+from tests.approvals import world
+
+pytestmark = pytest.mark.usefixtures("db")
+MANY = 12_000
+
+# copies of one request, each with a run and a proposal of its own; half of them asked of another group, some closed
+FILL = """
+ALTER TABLE runs_run DISABLE TRIGGER USER;
+ALTER TABLE approvals_approvalrequest DISABLE TRIGGER USER;
+CREATE TEMP TABLE made AS
+  SELECT n, gen_random_uuid() AS run, gen_random_uuid() AS proposal FROM generate_series(1, %(n)s) n;
+INSERT INTO runs_run SELECT (jsonb_populate_record(r, jsonb_build_object('id', m.run, 'start_key', m.run,
+  'customer', 'Customer ' || m.n))).* FROM made m, runs_run r WHERE r.id = %(run)s;
+INSERT INTO runs_proposal SELECT (jsonb_populate_record(p, jsonb_build_object('id', m.proposal, 'run_id', m.run,
+  'identity', m.proposal, 'amount_minor', 100000 + m.n))).* FROM made m, runs_proposal p WHERE p.id = %(proposal)s;
+INSERT INTO approvals_approvalrequest SELECT (jsonb_populate_record(a, jsonb_build_object('id', gen_random_uuid(),
+  'run_id', m.run, 'proposal_id', m.proposal, 'respond_by', a.respond_by + m.n * interval '1 second',
+  'created_at', a.created_at - m.n * interval '1 second',
+  'group', CASE WHEN m.n %% 2 = 0 THEN a."group" ELSE 'others' END,
+  'state', CASE WHEN m.n %% 10 = 0 THEN 'expired' ELSE 'open' END,
+  'closed_at', CASE WHEN m.n %% 10 = 0 THEN a.created_at - m.n * interval '1 second' END))).*
+  FROM made m, approvals_approvalrequest a WHERE a.id = %(request)s;
+ANALYZE;
+"""
+
+
+@pytest.fixture
+def anna(db: str, owner: psycopg.Connection) -> User:
+    anna = world.user("anna")
+    asked = world.ask()
+    given = {"n": MANY, "run": asked.run.pk, "proposal": asked.proposal.pk, "request": asked.request.pk}
+    for statement in FILL.split(";\n"):
+        if statement.strip():
+            owner.execute(statement, given if "%(" in statement else None)
+    return anna
+
+
+def most_read(work: Callable[[], Any]) -> int:
+    """The most rows that a statement of it takes from one table or index, by the plans that the database chose."""
+    with CaptureQueriesContext(connection) as taken:
+        work()
+    asked = [one["sql"] for one in taken.captured_queries if "approvals_approvalrequest" in one["sql"]]
+    assert asked
+    plans = []
+    for sql in asked:
+        with connection.cursor() as cursor:
+            cursor.execute("EXPLAIN (ANALYZE, FORMAT JSON, TIMING OFF) " + sql.replace("%", "%%"), [])
+            plan = cursor.fetchone()[0]
+        plans.append(_most(json.loads(plan) if isinstance(plan, str) else plan))
+    return max(plans)
+
+
+def _most(plan: Any) -> int:
+    """The most rows that any scan of the plan looked at, kept or thrown away."""
+    if isinstance(plan, list):
+        return max((_most(one) for one in plan), default=0)
+    if not isinstance(plan, dict):
+        return 0
+    here = 0
+    if "Scan" in str(plan.get("Node Type", "")):
+        thrown_away = ("Rows Removed by Filter", "Rows Removed by Index Recheck")
+        looked = plan["Actual Rows"] + sum(plan.get(one, 0) for one in thrown_away)
+        here = int(looked * plan["Actual Loops"])
+    return max(here, _most(plan.get("Plans")), _most(plan.get("Plan")))
+
+
+def test_no_more_is_read_than_is_shown_or_counted(anna: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundredth of the requests is counted at most, as with a hundred thousand of them."""
+    monkeypatch.setattr(queries, "MOST_COUNTED", 99)
+    monkeypatch.setattr(lists, "MOST_COUNTED", 99)
+    for tab in ("mine", "decided", "all"):
+        listing = lists.Listing(tab=tab)
+        shown = lists.ids(user=anna, listing=listing, limit=70)
+        middle = ApprovalRequest.objects.select_related("proposal").get(pk=shown[-1])
+        looks: dict[str, Callable[[], Any]] = {
+            "page": partial(lists.page, user=anna, listing=listing, limit=51),
+            "after": partial(lists.page, user=anna, listing=listing, limit=51, after=middle.pk),
+            "around": partial(lists.page, user=anna, listing=listing, limit=51, around=middle.pk),
+            "ids": partial(lists.ids, user=anna, listing=listing, limit=100),
+            "place": partial(lists.place, user=anna, listing=listing, request=middle),
+            "next": partial(lists.to_decide_after, user=anna, listing=listing, request=middle),
+            "badge": partial(queries.waiting_count, user=anna),
+        }
+        for name, look in looks.items():
+            most = most_read(look)
+            assert most < MANY // 8, f"{tab} {name}: {most} rows read"
+        place = lists.place(user=anna, listing=listing, request=middle)
+        assert (place.number, place.of, place.previous) == (70, lists.MOST_COUNTED + 1, shown[-2])
+        assert lists.page(user=anna, listing=listing, limit=51, around=middle.pk)[lists.BEFORE].pk == middle.pk
