@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from django.contrib.auth.models import User
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import BooleanField, Exists, OuterRef, Q, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce
 
 from approvals import objections, seating
 from approvals.binding import binding_digest
@@ -101,7 +102,7 @@ def _open(*, user: User, mine: bool) -> QuerySet[ApprovalRequest]:
     for_user = Q()
     for one in people.values():
         for_user |= _asks(one)
-    for_user &= _no_part(user) & ~Q(Exists(Vote.objects.filter(_of_person(user), request=OuterRef("pk"))))
+    for_user &= _no_part(user) & ~_there(Vote.objects.filter(_of_person(user), request=OuterRef("pk")))
     return still.filter(for_user) if mine else still.exclude(for_user)
 
 
@@ -115,9 +116,9 @@ def _asks(person: Known) -> Q:
         met_at__isnull=True,
     )
     return (
-        Q(Exists(stages))
+        _there(stages)
         & _no_part(person.user)
-        & ~Q(Exists(Vote.objects.filter(_of_person(person.user), request=OuterRef("pk"))))
+        & ~_there(Vote.objects.filter(_of_person(person.user), request=OuterRef("pk")))
     )  # fmt: skip
 
 
@@ -127,11 +128,16 @@ def _of_person(user: User) -> Q:
 
 
 def _no_part(user: User) -> Q:
-    part = Principal.objects.filter(user_id=user.pk)
-    return (
-        ~Q(Exists(part.filter(pk__in=[OuterRef("run__initiator"), OuterRef("run__run_as"), OuterRef("run__agent")])))
-        & ~Q(Exists(Proposal.objects.filter(run=OuterRef("run"), proposer__user_id=user.pk)))
-    )  # fmt: skip
+    own = Principal.objects.filter(user_id=user.pk)
+    part = own.filter(pk__in=[OuterRef("run__initiator"), OuterRef("run__run_as"), OuterRef("run__agent")])
+    return ~_there(part) & ~_there(Proposal.objects.filter(run=OuterRef("run"), proposer__user_id=user.pk))
+
+
+def _there(rows: QuerySet[Any]) -> Q:
+    """Whether there is such a row. No EXISTS: that is planned as a join with all that is open, and a page is to look no
+    further than it shows."""
+    found = Subquery(rows.values(yes=Value(True))[:1])
+    return Q(Coalesce(found, Value(False), output_field=BooleanField()))
 
 
 def _decided() -> QuerySet[ApprovalRequest]:

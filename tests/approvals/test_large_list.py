@@ -22,19 +22,24 @@ MANY = 12_000
 FILL = """
 ALTER TABLE runs_run DISABLE TRIGGER USER;
 ALTER TABLE approvals_approvalrequest DISABLE TRIGGER USER;
+ALTER TABLE approvals_stage DISABLE TRIGGER USER;
 CREATE TEMP TABLE made AS
-  SELECT n, gen_random_uuid() AS run, gen_random_uuid() AS proposal FROM generate_series(1, %(n)s) n;
+  SELECT n, gen_random_uuid() AS run, gen_random_uuid() AS proposal,
+  gen_random_uuid() AS request FROM generate_series(1, %(n)s) n;
 INSERT INTO runs_run SELECT (jsonb_populate_record(r, jsonb_build_object('id', m.run, 'start_key', m.run,
   'customer', 'Customer ' || m.n))).* FROM made m, runs_run r WHERE r.id = %(run)s;
 INSERT INTO runs_proposal SELECT (jsonb_populate_record(p, jsonb_build_object('id', m.proposal, 'run_id', m.run,
   'identity', m.proposal, 'amount_minor', 100000 + m.n))).* FROM made m, runs_proposal p WHERE p.id = %(proposal)s;
-INSERT INTO approvals_approvalrequest SELECT (jsonb_populate_record(a, jsonb_build_object('id', gen_random_uuid(),
+INSERT INTO approvals_approvalrequest SELECT (jsonb_populate_record(a, jsonb_build_object('id', m.request,
   'run_id', m.run, 'proposal_id', m.proposal, 'respond_by', a.respond_by + m.n * interval '1 second',
   'created_at', a.created_at - m.n * interval '1 second',
   'group', CASE WHEN m.n %% 2 = 0 THEN a."group" ELSE 'others' END,
   'state', CASE WHEN m.n %% 10 = 0 THEN 'expired' ELSE 'open' END,
   'closed_at', CASE WHEN m.n %% 10 = 0 THEN a.created_at - m.n * interval '1 second' END))).*
   FROM made m, approvals_approvalrequest a WHERE a.id = %(request)s;
+INSERT INTO approvals_stage SELECT (jsonb_populate_record(s, jsonb_build_object('id', gen_random_uuid(),
+  'request_id', m.request, 'groups', CASE WHEN m.n %% 2 = 0 THEN to_jsonb(s.groups) ELSE '["others"]'::jsonb END))).*
+  FROM made m, approvals_stage s WHERE s.request_id = %(request)s;
 ANALYZE;
 """
 

@@ -51,6 +51,6 @@ def test_asking_hearing_and_approving_with_all_that_it_takes(visitor: Visitor) -
     assert not Vote.objects.exists()
     page.get_by_label("Type the amount").fill("1,200.00")
     page.keyboard.press("Enter")
-    page.wait_for_url("**/approvals/")
+    page.wait_for_url("**/approvals/?*done=1")
     vote = Vote.objects.get()
     assert (vote.confirmed, vote.comment) == ("reauthenticate", "checked with finance")
