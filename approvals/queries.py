@@ -1,5 +1,6 @@
 """Reads about requests and drafts: the inbox, what is due, what a decision rests on. The number of queries is fixed."""
 
+import uuid
 from collections.abc import Iterable
 from typing import Any, Literal
 
@@ -99,15 +100,17 @@ def _open(*, user: User, mine: bool) -> QuerySet[ApprovalRequest]:
     people = seating.known(user_ids=[user.pk, *seating.covered(user=user)])
     if user.pk not in people:
         return still.none() if mine else still
-    for_user = Q()
-    for one in people.values():
-        for_user |= _asks(one)
-    for_user &= _no_part(user) & ~_there(Vote.objects.filter(_of_person(user), request=OuterRef("pk")))
+    acting = Principal.objects.filter(user_id__in=people).values_list("user_id", "pk")
+    free = {user_id: _has_no_part([pk for whose, pk in acting if whose == user_id]) for user_id in people}
+    asked = Q()
+    for user_id, one in people.items():
+        asked |= _asks(one) if user_id == user.pk else _asks(one) & free[user_id]
+    for_user = asked & free[user.pk]
     return still.filter(for_user) if mine else still.exclude(for_user)
 
 
 def _asks(person: Known) -> Q:
-    """The request asks this very person now, who has no part in it and has not answered."""
+    """A stage of the request is open to this very person."""
     stages = Stage.objects.filter(
         seating.stages_for(person=person),
         seating.handed_to(person=person),
@@ -115,22 +118,17 @@ def _asks(person: Known) -> Q:
         opened_at__isnull=False,
         met_at__isnull=True,
     )
-    return (
-        _there(stages)
-        & _no_part(person.user)
-        & ~_there(Vote.objects.filter(_of_person(person.user), request=OuterRef("pk")))
-    )  # fmt: skip
+    return _there(stages)
 
 
-def _of_person(user: User) -> Q:
-    """Votes that the person gave, or that were given for them."""
-    return Q(principal__user_id=user.pk) | Q(instead_of__user_id=user.pk)
-
-
-def _no_part(user: User) -> Q:
-    own = Principal.objects.filter(user_id=user.pk)
-    part = own.filter(pk__in=[OuterRef("run__initiator"), OuterRef("run__run_as"), OuterRef("run__agent")])
-    return ~_there(part) & ~_there(Proposal.objects.filter(run=OuterRef("run"), proposer__user_id=user.pk))
+def _has_no_part(principals: list[uuid.UUID]) -> Q:
+    """None of these is of the run or proposed anything in it, none has answered, and nobody has for them."""
+    if not principals:
+        return Q()
+    own = Q(run__initiator__in=principals) | Q(run__run_as__in=principals) | Q(run__agent__in=principals)
+    proposed = Proposal.objects.filter(run=OuterRef("run"), proposer__in=principals)
+    answered = Q(principal__in=principals) | Q(instead_of__in=principals)
+    return ~own & ~_there(proposed) & ~_there(Vote.objects.filter(answered, request=OuterRef("pk")))
 
 
 def _there(rows: QuerySet[Any]) -> Q:
