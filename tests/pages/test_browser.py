@@ -17,7 +17,7 @@ def maya(db: str) -> User:
     return world.person("Maya Lindgren", "manager")
 
 
-@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 1280), ("light", 360), ("dark", 390)])
+@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("light", 360), ("dark", 390)])
 def test_every_page_is_sound(visitor: Visitor, maya: User, theme: str, width: int) -> None:
     old = world.ask(world.Story(invoice_version="2", amount=Money(124000, "USD")))
     new = world.ask(run=old.run, supersedes=old)

@@ -77,7 +77,7 @@ def test_two_people_change_a_policy(visitor: Visitor, people: dict[str, User]) -
     photograph(page, "in-force-v2")
 
 
-@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 390), ("light", 390), ("dark", 1280)])
+@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 390)])
 def test_every_page_of_a_draft_is_sound(visitor: Visitor, people: dict[str, User], theme: str, width: int) -> None:
     visitor.page.set_viewport_size({"width": width, "height": 900})
     visitor.context.add_cookies([{"name": "theme", "value": theme, "url": visitor.url}])
