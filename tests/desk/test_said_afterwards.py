@@ -75,12 +75,12 @@ def test_a_cancelled_run_says_the_amount_that_was_really_made(different: Run, wo
 
 def test_the_list_of_decisions_shows_what_is_in_dispute(world: World, desk: Desk) -> None:
     run, case = late(desk, world)
-    row = after(page(world, "maya", "/approvals/?tab=decided"), "Newest first", 420)
+    row = after(page(world, "maya", "/approvals/?tab=decided"), "Decided last first", 420)
     assert "In dispute" in row and "Failed" not in row
     decision = page(world, "maya", f"/approvals/{world.request(run).pk}/")
     assert f"In dispute In dispute ({case.label}): a lookup names CN-X" in decision
     assert desk.settle(case, "noted") == "ok"
-    row = after(page(world, "maya", "/approvals/?tab=decided"), "Newest first", 420)
+    row = after(page(world, "maya", "/approvals/?tab=decided"), "Decided last first", 420)
     assert "Put right outside" in row and "Failed" not in row
 
 

@@ -90,7 +90,10 @@ def test_freezing_listing_and_lifting() -> None:
     said, _ = run("freeze", "tool:billing.create_credit", "--lift", *BY)
     assert said.startswith("lifted: billing.create_credit") and run("freeze")[0] == "nothing is frozen\n"
     for words, arguments in (
-        ("there are all, workflow:reversal, workflow:service_credit", ("tool:no.such", *BY)),
+        (
+            "there are all, workflow:correction_notice, workflow:reversal, workflow:service_credit",
+            ("tool:no.such", *BY),
+        ),
         ("--as", ("all", "--reason", "x")),
         ("Say why", ("all", "--as", "priya")),
         ("rights", ("all", "--as", "vera", "--reason", "x")),
