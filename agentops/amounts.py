@@ -9,6 +9,7 @@ from typing import Any
 
 from django.conf import settings
 
+from agentops import policy_now
 from agentops.workflows.base import Draft, Refused, TakesAnotherAmount
 from agentops.workflows.registry import UnknownWorkflow, workflow
 from approvals import freezes, queries
@@ -17,6 +18,7 @@ from approvals.models.request import RequestState
 from approvals.objections import Objection
 from approvals.services import acting, policies, requests
 from approvals.services.acting import Acted, Channel, Hand
+from reconciliation import windows
 from runs import keeping, transitions
 from runs.models import Principal, Proposal, Run
 from runs.models.run import RunState
@@ -88,7 +90,7 @@ def _draft(hand: Hand, typed: str) -> Draft | Objection:
     found = entry.another_amount(action=proposal.action(), money=money, facts=facts)
     if isinstance(found, Refused):
         return Objection(code="amount_not_possible", detail={"why": found.reason})
-    return _allowed(entry, found, facts) or found
+    return _allowed(entry, run, proposal, found, facts) or found
 
 
 def _plain(typed: str) -> str:
@@ -96,13 +98,13 @@ def _plain(typed: str) -> str:
     return typed.strip().replace(",", "").lstrip("$€£¥ ")
 
 
-def _allowed(entry: Any, draft: Draft, facts: Any) -> Objection | None:
+def _allowed(entry: Any, run: Run, old: Proposal, draft: Draft, facts: Any) -> Objection | None:
     """What the policy in force would refuse is not asked at all, so that the old request stays."""
     version = policies.governing(tool=draft.action.tool, lock=True)
     if version is None:
         return Objection(code="amount_denied", detail={"why": "No policy governs this."})
-    variables = entry.variables(action=draft.action, facts=facts)
-    verdict = evaluate(document=version.rules, variables=variables)
+    variables = policy_now.variables(run=run, known=entry, action=draft.action, facts=facts)
+    verdict = evaluate(document=version.rules, variables=variables, counted=windows.counted(proposal=old))
     return Objection(code="amount_denied", detail={"why": verdict.text}) if verdict.effect == "deny" else None
 
 

@@ -64,7 +64,13 @@ class Explained:
 def found(*, operation_id: uuid.UUID) -> Operation | None:
     """The operation with all that `explain` needs, in a fixed number of queries."""
     wanted = Operation.objects.select_related(
-        "run", "proposal__proposer", "proposal__model_call", "decision__policy_version__policy", "decision__request"
+        "run",
+        "proposal__proposer",
+        "proposal__model_call",
+        "decision__policy_version__policy",
+        "decision__request",
+        "decision__standing__asked_by",
+        "decision__standing__granted_by",
     ).prefetch_related(
         Prefetch("attempts", Attempt.objects.select_related("sender").order_by("number")),
         Prefetch("observations", Observation.objects.select_related("actor").order_by("at")),

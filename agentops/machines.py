@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from approvals.models import ApprovalRequest, PolicyDraft
+from approvals.models import ApprovalRequest, PolicyDraft, StandingApproval
 from reconciliation.models import Case, Operation
 from runs.models import Run
 
@@ -12,6 +12,7 @@ MACHINES: tuple[tuple[str, type[Any]], ...] = (
     ("Operation", Operation),
     ("Reconciliation case", Case),
     ("Draft of a policy", PolicyDraft),
+    ("Standing approval", StandingApproval),
 )
 
 

@@ -49,8 +49,8 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupWork:
-    """What is asked of a group. `seconds` is the median from asked to decided in `measured` real decisions, or None;
-    `answers` is how many people have to answer in all."""
+    """What is asked of a group, beside what it has answered beforehand. `seconds` is the median from asked to decided
+    in `measured` real decisions, or None; `answers` is how many people have to answer in all."""
 
     group: str
     voters: int
@@ -86,8 +86,8 @@ def groups(*, trial: Trial) -> list[GroupWork]:
 
 def _work(groups: tuple[str, ...], trial: Trial) -> GroupWork:
     def asked(outcomes: list[Outcome]) -> list[int]:
-        """How many answers each stage that asks them needs."""
-        return [quorum for one in outcomes for names, quorum in one.asked if names == groups]
+        """How many answers each stage that asks them needs, where nobody had answered beforehand."""
+        return [quorum for one in outcomes if not one.beforehand for names, quorum in one.asked if names == groups]
 
     would = asked([one.would for one in trial.tried])
     times = _times(groups)

@@ -1,9 +1,20 @@
-"""What the policy in force says of an action that people were asked about under another version of it."""
+"""What policies are told of an action, and what the one in force says of an action that people were asked about."""
 
+from typing import Any
+
+from agentops.workflows.base import Facts, Workflow
 from agentops.workflows.registry import UnknownWorkflow, workflow
 from approvals.evaluation import Verdict, evaluate
 from approvals.models import ApprovalRequest, PolicyVersion
+from reconciliation import windows
 from runs import keeping
+from runs.actions import Action
+from runs.models import Run
+
+
+def variables(*, run: Run, known: Workflow, action: Action, facts: Facts) -> dict[str, Any]:
+    """The policy's variables: the workflow's own, and whose run it is."""
+    return {**known.variables(action=action, facts=facts), "agent": run.agent.key}
 
 
 def verdict(*, request: ApprovalRequest, version: PolicyVersion) -> Verdict:
@@ -13,5 +24,5 @@ def verdict(*, request: ApprovalRequest, version: PolicyVersion) -> Verdict:
         entry = workflow(run.workflow, run.workflow_version)
     except UnknownWorkflow as problem:
         return Verdict(effect="deny", code="unknown_workflow", text=f"{problem}.")
-    variables = entry.variables(action=proposal.action(), facts=keeping.newest_facts(run=run))
-    return evaluate(document=version.rules, variables=variables)
+    told = variables(run=run, known=entry, action=proposal.action(), facts=keeping.newest_facts(run=run))
+    return evaluate(document=version.rules, variables=told, counted=windows.counted(proposal=proposal))

@@ -5,6 +5,7 @@ as they were when it was made and on the running totals as they stood then. Whet
 run was granted the tool, is no policy's question and is left out.
 """
 
+import datetime as dt
 import time
 import uuid
 from collections.abc import Iterable, Iterator
@@ -12,11 +13,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from django.db import connection, transaction
+from django.db.models import Min
 
+from agentops import policy_now
 from agentops.workflows.registry import workflow
 from approvals.evaluation import TotalNeed, Verdict, evaluate
-from approvals.models import ApprovalRequest, Decision, Policy
+from approvals.models import ApprovalRequest, Decision, Policy, StandingApproval, Tally
+from reconciliation import windows
 from reconciliation.models import Reservation
+from runs import clock
 from runs.models import Event, Evidence, Proposal
 
 MOST = 500
@@ -27,13 +32,15 @@ Effect = Literal["allow", "ask", "deny", "none"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """`effect` none: it was never judged. `asked` are the stages where people are asked: groups and how many."""
+    """`effect` none: it was never judged. `asked` are the stages where people are asked: groups and how many;
+    `beforehand`: they had answered by a standing approval."""
 
     effect: Effect
     text: str = ""
     asked: tuple[tuple[tuple[str, ...], int], ...] = ()
 
     confirm: str = "click"
+    beforehand: bool = False
 
     @property
     def group(self) -> str:
@@ -49,7 +56,8 @@ class Outcome:
 
     def same_as(self, other: "Outcome") -> bool:
         """Whether it leads to the same: the words of the reason do not count."""
-        return (self.effect, self.asked, self.confirm) == (other.effect, other.asked, other.confirm)
+        mine = (self.effect, self.asked, self.confirm, self.beforehand)
+        return mine == (other.effect, other.asked, other.confirm, other.beforehand)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,13 +81,15 @@ class Tried:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
     """`wanted` proposals were there to look at and `looked` were looked at, the newest first, before the time was up.
-    `unreadable` of them cannot be judged any more. `new_totals` are running totals that nothing was counted in."""
+    `unreadable` of them cannot be judged any more. `new_totals` are running totals that nothing was counted in.
+    `sums_since`, where a rule looks at sums, is when the first amount that counts in them was written down."""
 
     tried: list[Tried]
     wanted: int
     looked: int
     unreadable: int
     new_totals: list[str] = field(default_factory=list)
+    sums_since: dt.datetime | None = None
 
     @property
     def complete(self) -> bool:
@@ -106,8 +116,19 @@ def try_document(*, policy: Policy, document: dict[str, Any], tools: Iterable[st
             unreadable += len(chunk) - len(judged)
             tried += judged
     return Trial(
-        tried=tried, wanted=len(ids), looked=looked, unreadable=unreadable, new_totals=_new_totals(active, document)
+        tried=tried,
+        wanted=len(ids),
+        looked=looked,
+        unreadable=unreadable,
+        new_totals=_new_totals(active, document),
+        sums_since=_sums_since(document, tools),
     )
+
+
+def _sums_since(document: dict[str, Any], tools: Iterable[str]) -> dt.datetime | None:
+    if not any(rule.get("window") for rule in document.get("rules", [])):
+        return None
+    return Tally.objects.filter(tool__in=list(tools)).aggregate(first=Min("at"))["first"] or clock.now()
 
 
 def _new_totals(active: dict[str, Any], document: dict[str, Any]) -> list[str]:
@@ -117,19 +138,21 @@ def _new_totals(active: dict[str, Any], document: dict[str, Any]) -> list[str]:
 
 
 def _judged(ids: list[uuid.UUID], active: dict[str, Any], document: dict[str, Any]) -> Iterator[Tried]:
-    proposals = list(Proposal.objects.filter(pk__in=ids).select_related("run").order_by("-created_at", "-pk"))
-    happened, requests = _happened(proposals)
+    proposals = list(Proposal.objects.filter(pk__in=ids).select_related("run__agent").order_by("-created_at", "-pk"))
+    given = _given(proposals)
+    happened, requests = _happened(proposals, given)
     facts = _facts(proposals)
     said: list[tuple[Proposal, Verdict, Verdict]] = []
     for one in proposals:
         try:
             entry = workflow(one.run.workflow, one.run.workflow_version)
-            variables = entry.variables(action=one.action(), facts=facts[one.pk])
+            variables = policy_now.variables(run=one.run, known=entry, action=one.action(), facts=facts[one.pk])
         except (LookupError, ValueError, TypeError, AttributeError):  # the workflow or its facts are of another time
             continue
+        counted = windows.counted(proposal=one, as_of=one.created_at)
         verdicts = (
-            evaluate(document=active, variables=variables),
-            evaluate(document=document, variables=variables),
+            evaluate(document=active, variables=variables, counted=counted),
+            evaluate(document=document, variables=variables, counted=counted),
         )
         said.append((one, *verdicts))
     used = _Used(need.key for _, *verdicts in said for verdict in verdicts for need in verdict.totals)
@@ -138,12 +161,19 @@ def _judged(ids: list[uuid.UUID], active: dict[str, Any], document: dict[str, An
             proposal=one,
             request_id=requests.get(one.pk),
             happened=happened.get(one.pk, Outcome(effect="none", text="It never came before the policy.")),
-            in_force=_outcome(before, one, used),
-            would=_outcome(after, one, used),
+            in_force=_outcome(before, one, used, given),
+            would=_outcome(after, one, used, given),
         )
 
 
-def _outcome(verdict: Verdict, proposal: Proposal, used: "_Used") -> Outcome:
+def _given(proposals: list[Proposal]) -> dict[uuid.UUID, StandingApproval]:
+    """The standing approvals that answered for them, by proposal."""
+    found = Decision.objects.filter(proposal__in=proposals, kind=Decision.Kind.STANDING)
+    people = found.select_related("standing__asked_by", "standing__granted_by")
+    return {one.proposal_id: one.standing for one in people if one.standing is not None}
+
+
+def _outcome(verdict: Verdict, proposal: Proposal, used: "_Used", given: dict[uuid.UUID, StandingApproval]) -> Outcome:
     if verdict.effect == "deny":
         return Outcome(effect="deny", text=verdict.text)
     for need in verdict.totals:
@@ -152,8 +182,16 @@ def _outcome(verdict: Verdict, proposal: Proposal, used: "_Used") -> Outcome:
     text = "; ".join(rule["text"] for rule in verdict.rules)
     if verdict.groups is None:
         return Outcome(effect="allow", text=text)
-    asked = tuple((stage.groups, stage.quorum) for stage in verdict.groups.chain)
-    return Outcome(effect="ask", text=text, asked=asked, confirm=verdict.groups.confirm)
+    wanted, standing = verdict.groups, given.get(proposal.pk)
+    answered = (
+        standing is not None
+        and wanted.standing is not None
+        and wanted.group == standing.group
+        and wanted.quorum <= len(standing.people)
+        and standing.total_minor <= wanted.standing.get(standing.currency, 0)
+    )
+    asked = tuple((stage.groups, stage.quorum) for stage in wanted.chain)
+    return Outcome(effect="ask", text=text, asked=asked, confirm=wanted.confirm, beforehand=answered)
 
 
 class _Used:
@@ -193,7 +231,9 @@ def _facts(proposals: list[Proposal]) -> dict[uuid.UUID, dict[str, Evidence]]:
     return found
 
 
-def _happened(proposals: list[Proposal]) -> tuple[dict[uuid.UUID, Outcome], dict[uuid.UUID, uuid.UUID]]:
+def _happened(
+    proposals: list[Proposal], given: dict[uuid.UUID, StandingApproval]
+) -> tuple[dict[uuid.UUID, Outcome], dict[uuid.UUID, uuid.UUID]]:
     """What became of each at the policy, and the request that people were asked, by proposal."""
     found: dict[uuid.UUID, Outcome] = {}
     requests: dict[uuid.UUID, uuid.UUID] = {}
@@ -206,6 +246,11 @@ def _happened(proposals: list[Proposal]) -> tuple[dict[uuid.UUID, Outcome], dict
             found[key] = Outcome(effect="deny", text=reason)
     for decision in Decision.objects.filter(proposal__in=proposals, kind=Decision.Kind.POLICY):
         found[decision.proposal_id] = Outcome(effect="allow", text=_texts(decision.rules))
+    for answered in Decision.objects.filter(proposal__in=list(given), kind=Decision.Kind.STANDING):
+        standing = given[answered.proposal_id]
+        text = f"{_texts(answered.rules)}; approved beforehand by {standing.by}"
+        people = (((standing.group,), len(standing.people)),)
+        found[answered.proposal_id] = Outcome(effect="ask", text=text, asked=people, beforehand=True)
     for asked in (
         ApprovalRequest.objects.filter(proposal__in=proposals).prefetch_related("stages").order_by("created_at")
     ):

@@ -30,6 +30,10 @@ class Reason(StrEnum):
     NO_DECISION = "no_decision"
     REJECTED = "rejected"
     NOT_GRANTED = "not_granted"
+    GRANT_OVER = "grant_over"
+    GRANT_ELSEWHERE = "grant_elsewhere"
+    GRANT_UNMET = "grant_unmet"
+    GRANT_UNKNOWN = "grant_unknown"
     ALTERED = "altered"
     BUSINESS_KEY_TAKEN = "business_key_taken"
     OVER_LIMIT = "over_limit"
@@ -64,6 +68,10 @@ WORDS: dict[Reason, str] = {
     Reason.NO_DECISION: "Nobody has allowed it",
     Reason.REJECTED: "It was rejected",
     Reason.NOT_GRANTED: "It was not granted this tool",
+    Reason.GRANT_OVER: "What it was granted is over",
+    Reason.GRANT_ELSEWHERE: "It was granted this for something else",
+    Reason.GRANT_UNMET: "It was granted this under a condition that does not hold",
+    Reason.GRANT_UNKNOWN: "Whether it was granted this cannot be told",
     Reason.ALTERED: "Stored records were altered",
     Reason.BUSINESS_KEY_TAKEN: "It has been done already",
     Reason.OVER_LIMIT: "A limit would be exceeded",

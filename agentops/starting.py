@@ -4,9 +4,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from agentops.workflows.base import Narrowed, Workflow
 from agentops.workflows.registry import UnknownWorkflow, workflow
 from agentops.workflows.reversal import Reversal
-from runs.canonical import digest
+from approvals import rules
+from runs import clock
+from runs.canonical import digest, nfc
 from runs.models import Principal, Run
 from runs.services import principals
 from runs.services.runs import Started, start
@@ -44,12 +47,29 @@ def start_workflow(*, name: str, data: Any, initiator: Principal, start_key: str
         data=checked,
         start_key=start_key or f"{found.name}:{found.start_key(data=checked)}",
         capabilities=list(found.tools),
+        terms=_terms(found, checked),
         initiator=initiator,
         run_as=principals.find_or_make(
             kind=Principal.Kind.SERVICE, key=f"service:{found.name}", label=f"{found.title} service"
         ),
         agent=principals.find_or_make(kind=kind, key=f"{kind}:{found.name}", label=f"{found.title} agent"),
     )
+
+
+def _terms(found: Workflow, data: dict[str, Any]) -> dict[str, Any]:
+    """What narrows the run's tools, as it is stored. A condition that cannot be read is a fault of the workflow."""
+    terms: dict[str, Any] = {}
+    for name, grant in found.grants(data=data).items() if isinstance(found, Narrowed) else ():
+        one: dict[str, Any] = {}
+        if grant.only:
+            one["only"] = {variable: nfc(list(values)) for variable, values in grant.only.items()}
+        if grant.when:
+            rules.compiled(source=grant.when)
+            one["when"] = grant.when
+        if grant.within is not None:
+            one["until"] = (clock.now() + grant.within).isoformat()
+        terms[name] = one
+    return terms
 
 
 def checked_payload(*, run: Run, event: str, payload: dict[str, Any]) -> dict[str, Any]:

@@ -36,10 +36,13 @@ def advise(*, document: Any) -> Advice:
     """Of a document that `rules.validate` has nothing against."""
     parsed = PolicyDocument.model_validate(document)
     found = [_taken_apart(rule) for rule in parsed.rules]
-    warnings = [problem for one in found if (problem := _pointless(one, found)) is not None]
+    # a rule that looks at sums matches now and then: it always outweighs nothing, and covers nothing for sure
+    steady = [one for one in found if one.rule.window is None]
+    warnings = [problem for one in found if (problem := _pointless(one, steady)) is not None]
     warnings += _two_groups(document, found)
     warnings += _no_limit(parsed, found)
-    return Advice(warnings, [*_gaps(parsed, found), *_nothing_to_type(found)])
+    warnings += _no_sum(found)
+    return Advice(warnings, [*_gaps(parsed, steady), *_nothing_to_type(found)])
 
 
 def _nothing_to_type(found: list[_Read]) -> list[Problem]:
@@ -50,6 +53,18 @@ def _nothing_to_type(found: list[_Read]) -> list[Problem]:
         for one in typed
         if "amount_minor" not in names(one.node)
     ]
+
+
+def _no_sum(found: list[_Read]) -> list[Problem]:
+    """A rule that looks at sums of a currency it names, and has no limit for it: nothing in it is ever allowed."""
+    problems = []
+    for one in found:
+        named = {str(v) for way in one.ways or [] for fact in way if fact.name == "currency" for v in fact.values}
+        for currency in sorted(named - set(one.rule.window.above)) if one.rule.window is not None else ():
+            if _can(one, reach.fact("currency", "==", currency)):
+                remedy = f"has no limit for {currency}, so wherever its condition holds in it that is refused; add one"
+                problems.append(Problem(where=one.rule.id, field="window.above", remedy=remedy))
+    return problems
 
 
 def _taken_apart(rule: Rule) -> _Read:

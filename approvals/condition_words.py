@@ -14,6 +14,7 @@ NAMES = {
     "account_standing": "the account's standing",
     "currency": "the currency",
     "month": "the month",
+    "agent": "the agent",
     "ticket": "the ticket",
     "incident": "the incident",
     "invoice_status": "the invoice's status",

@@ -8,8 +8,8 @@ would let `missing == 'x' || true` pass.
 import datetime as dt
 import json
 import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from approvals import confirming
 from approvals import rules as documents
 from approvals.expressions import MAX_INTEGER, ExpressionError
-from approvals.requirement import Answered, Escalation, Requirement, StageNeed, enough
+from approvals.requirement import Answered, Escalation, Requirement, StageNeed, enough, of_one_group
 
 LABEL_LENGTH = 300
 KEY_LENGTH = 300
@@ -36,6 +36,41 @@ class TotalNeed:
     currency: str
     limit_minor: int
     amount_minor: int
+    count_limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowNeed:
+    """What has to be known: the sum for the same value of `by`, in the currency, of so many hours before."""
+
+    by: str
+    value: str
+    currency: str
+    hours: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowSum:
+    """What a rule counted together, in minor units: `others` besides the action itself, `proposals` their ids."""
+
+    rule: str
+    need: WindowNeed
+    above_minor: int
+    amount_minor: int
+    others_minor: int
+    proposals: tuple[str, ...]
+
+    @property
+    def total_minor(self) -> int:
+        return self.others_minor + self.amount_minor
+
+    @property
+    def matches(self) -> bool:
+        return self.total_minor > self.above_minor
+
+
+# the sum of the other amounts in minor units, and the ids of their proposals
+Counted = Callable[[WindowNeed], tuple[int, tuple[str, ...]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +82,7 @@ class Verdict:
     rules: list[dict[str, str]] = field(default_factory=list)
     groups: Requirement | None = None
     totals: list[TotalNeed] = field(default_factory=list)
+    windows: list[WindowSum] = field(default_factory=list)
     code: str = ""
     text: str = ""
 
@@ -57,16 +93,27 @@ class _Denied(Exception):
         self.verdict = Verdict(effect="deny", code=code, text=text)
 
 
-def evaluate(*, document: Mapping[str, Any], variables: Mapping[str, Any]) -> Verdict:
-    """The verdict on an action described by `variables` (see `rules.VARIABLES`; amounts in minor units)."""
+def evaluate(*, document: Mapping[str, Any], variables: Mapping[str, Any], counted: Counted | None = None) -> Verdict:
+    """The verdict on an action described by `variables` (see `rules.VARIABLES`; amounts in minor units). `counted`
+    tells what else counts in a rule's window; without it such a rule, where its condition holds, denies."""
     try:
         parsed = _parsed(_as_text(document))
-        matched = [rule for rule in parsed.rules if _matches(rule, variables)]
-        return _weigh(parsed, matched, variables)
+        met = [rule for rule in parsed.rules if _matches(rule, variables)]
+        windows = {rule.id: _window(rule, variables, counted) for rule in met if rule.window is not None}
+        matched = [rule for rule in met if rule.id not in windows or windows[rule.id].matches]
+        return replace(_weigh(parsed, matched, variables), windows=list(windows.values()))
     except (ValidationError, _Unreadable):
         return Verdict(effect="deny", code="policy_unreadable", text="The policy cannot be read: nothing is allowed.")
     except _Denied as denied:
         return denied.verdict
+
+
+def condition_holds(*, condition: str, variables: Mapping[str, Any]) -> bool | None:
+    """Whether one condition holds; None where that cannot be told, which is never a yes."""
+    try:
+        return _holds(condition, variables, of="It")
+    except _Denied:
+        return None
 
 
 def satisfied(*, decision_kind: str, asked: Sequence[Answered], in_order: bool, confirm: str, verdict: Verdict) -> bool:
@@ -106,17 +153,21 @@ def _program(source: str) -> Any:
 
 
 def _matches(rule: documents.Rule, variables: Mapping[str, Any]) -> bool:
+    return _holds(rule.when, variables, of=f"Rule {rule.id}")
+
+
+def _holds(condition: str, variables: Mapping[str, Any], *, of: str) -> bool:
     try:
-        program = _program(rule.when)
+        program = _program(condition)
     except ExpressionError as error:
-        raise _Denied("rule_error", f"Rule {rule.id} cannot be used: its condition {error}.") from error
-    known = {name: _value(name, variables, of=f"Rule {rule.id}") for name in program.variables()}
+        raise _Denied("rule_error", f"{of} cannot be used: its condition {error}.") from error
+    known = {name: _value(name, variables, of=of) for name in program.variables()}
     try:
         result = program.execute(known)
     except _CEL_ERRORS as error:
-        raise _Denied("rule_error", f"Rule {rule.id} could not be evaluated ({type(error).__name__}).") from error
+        raise _Denied("rule_error", f"{of} could not be evaluated ({type(error).__name__}).") from error
     if result is not True and result is not False:
-        raise _Denied("rule_error", f"Rule {rule.id} gave neither yes nor no.")
+        raise _Denied("rule_error", f"{of} gave neither yes nor no.")
     return bool(result)
 
 
@@ -134,6 +185,31 @@ def _value(name: str, variables: Mapping[str, Any], *, of: str) -> str | int | b
     return value
 
 
+def _window(rule: documents.Rule, variables: Mapping[str, Any], counted: Counted | None) -> WindowSum:
+    of, window = f"Rule {rule.id}", rule.window
+    assert window is not None
+    value, currency = (str(_value(name, variables, of=of)) for name in (window.by, "currency"))
+    amount = _value("amount_minor", variables, of=of)
+    if type(amount) is not int or amount <= 0:
+        raise _Denied("variable_mistyped", f"{of} needs an amount above zero.")
+    if value == "":
+        raise _Denied("variable_missing", f"{of} needs {window.by}, which is empty for this action.")
+    if currency not in window.above:
+        raise _Denied("no_window_limit", f"{rule.text}: there is no limit for {currency}, so nothing is allowed in it.")
+    if counted is None:
+        raise _Denied("window_unknown", f"{of} needs to know what else there has been, which is not known here.")
+    need = WindowNeed(by=window.by, value=value, currency=currency, hours=window.hours)
+    others, proposals = counted(need)
+    return WindowSum(
+        rule=rule.id,
+        need=need,
+        above_minor=int(window.above[currency]),
+        amount_minor=amount,
+        others_minor=others,
+        proposals=proposals,
+    )
+
+
 def _weigh(document: documents.PolicyDocument, matched: list[documents.Rule], variables: Mapping[str, Any]) -> Verdict:
     denying = [rule for rule in matched if rule.effect == "deny"]
     if denying:
@@ -143,7 +219,7 @@ def _weigh(document: documents.PolicyDocument, matched: list[documents.Rule], va
     allowing = [rule for rule in matched if rule.effect == "allow"]
     if not asking and not allowing:
         return Verdict(effect="deny", code="no_rule", text="No rule of the policy allows this.")
-    groups = _added_up(asking) if asking else None
+    groups = _added_up(document, asking) if asking else None
     if groups is not None and groups.confirm == "retype":  # an amount that does not exist cannot be typed
         _value("amount_minor", variables, of="The amount to be typed again")
     return Verdict(
@@ -158,7 +234,7 @@ def _named(rules: list[documents.Rule]) -> list[dict[str, str]]:
     return [{"id": rule.id, "text": rule.text} for rule in rules]
 
 
-def _added_up(asking: list[documents.Rule]) -> Requirement:
+def _added_up(document: documents.PolicyDocument, asking: list[documents.Rule]) -> Requirement:
     """The strictest of everything several asks require."""
     asks = [rule.ask for rule in asking if rule.ask is not None]
     if len(asks) != len(asking):
@@ -183,7 +259,18 @@ def _added_up(asking: list[documents.Rule]) -> Requirement:
         remind_after=_minutes(min(reminders)) if reminders else None,
         escalations=_escalations(asks),
         when_late="reject" if any(ask.when_late == "reject" for ask in asks) else "expire",
+        standing=_beforehand(document, asks, stages),
     )
+
+
+def _beforehand(
+    document: documents.PolicyDocument, asks: list[documents.Ask], stages: tuple[StageNeed, ...]
+) -> dict[str, int] | None:
+    """How far an approval that was given beforehand may answer, which takes one stage of its group and whoever."""
+    terms = document.standing
+    if terms is None or not all(ask.standing for ask in asks) or not of_one_group(stages=stages, group=terms.group):
+        return None
+    return {code: int(most) for code, most in terms.most.items()}
 
 
 def _minutes(number: int) -> dt.timedelta:

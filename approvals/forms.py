@@ -18,6 +18,8 @@ from runs.money import Money, MoneyError, parse_amount
 MAX_TEXT = 300_000  # characters of the whole document
 EFFECTS = (("allow", "Automatic"), ("ask", "Asks people"), ("deny", "Refuses"))
 CONFIRMS = [(level, confirming.WORDS[level].capitalize()) for level in confirming.LEVELS]
+COUNTED_BY = (("", "Not: each by itself"), *((name, name) for name in ("account", "ticket", "incident", "agent")))
+YES_NO = (("", "No"), ("yes", "Yes"))
 NEW_RULE = {"effect": "ask", "quorum": "1", "respond": "240", "valid": "60"}
 MAX_TOTALS = 20
 
@@ -36,16 +38,21 @@ class RuleForm(forms.Form):
     respond = forms.CharField(label="Minutes to answer", required=False)
     valid = forms.CharField(label="Minutes usable", required=False)
     confirm = forms.ChoiceField(label="An approval takes", choices=CONFIRMS, required=False)
+    standing = forms.ChoiceField(label="Can be approved beforehand", choices=YES_NO, required=False)
+    by = forms.ChoiceField(label="Counted together with others of the same", choices=COUNTED_BY, required=False)
+    hours = forms.CharField(label="In how many hours", required=False)
+    above = forms.CharField(
+        label="Matches where the sum is above",
+        help_text="One currency a line, such as USD 1000.00",
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 2, "spellcheck": "false"}),
+    )
 
     def __init__(self, *args: Any, groups: Iterable[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         had = str(self.initial.get("group") or "")
-        names = list(groups)
-        choices = [("", "Choose a group"), *((name, name) for name in names)]
-        if had and had not in names:
-            choices.append((had, f"{had} (there is no such group)"))
-        self.fields["group"].choices = choices  # type: ignore[attr-defined]  # a ChoiceField
-        for name in ("quorum", "respond", "valid"):
+        self.fields["group"].choices = group_choices(groups, had=had, none="Choose a group")  # type: ignore[attr-defined]
+        for name in ("quorum", "respond", "valid", "hours"):
             self.fields[name].widget.attrs["inputmode"] = "numeric"
 
 
@@ -63,6 +70,40 @@ class TotalForm(forms.Form):
     )
 
 
+class StandingForm(forms.Form):
+    """How far people may approve beforehand; all of it empty means not at all."""
+
+    group = forms.ChoiceField(label="Group that may approve beforehand", required=False)
+    most = forms.CharField(
+        label="The most of one standing approval, in all of its period",
+        help_text="One currency a line, such as USD 10000.00",
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
+    )
+    alone = forms.CharField(
+        label="What one of them may grant alone",
+        help_text="The same way; beyond it, a second person",
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
+    )
+    days = forms.CharField(label="For how many days at most", required=False)
+
+    def __init__(self, *args: Any, groups: Iterable[str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["group"].choices = group_choices(groups, had=str(self.initial.get("group") or ""), none="Nobody")  # type: ignore[attr-defined]
+        self.fields["days"].widget.attrs["inputmode"] = "numeric"
+
+
+def group_choices(groups: Iterable[str], *, had: str, none: str) -> list[tuple[str, str]]:
+    """The groups there are, and the one that was written if it is none of them."""
+    names = list(groups)
+    choices = [("", none), *((name, name) for name in names)]
+    if had and had not in names:
+        choices.append((had, f"{had} (there is no such group)"))
+    return choices
+
+
+STANDING_FIELDS = tuple(StandingForm.base_fields)
 RULE_FIELDS = tuple(RuleForm.base_fields)
 TOTAL_FIELDS = tuple(TotalForm.base_fields)
 
@@ -77,6 +118,7 @@ class Typed:
     tools: list[str]
     rules: list[dict[str, str]] = field(default_factory=list)
     totals: list[dict[str, str]] = field(default_factory=list)
+    standing: dict[str, str] = field(default_factory=dict)
     text: str = ""
 
     def document(self) -> tuple[Any, list[Problem]]:
@@ -85,10 +127,16 @@ class Typed:
             return _read_text(self.text)
         problems: list[Problem] = []
         totals = [_total(one, problems) for one in self.totals]
-        return {"rules": [_rule(one) for one in self.rules], "totals": totals}, problems
+        found: dict[str, Any] = {"rules": [_rule(one, problems) for one in self.rules], "totals": totals}
+        if any(value.strip() for value in self.standing.values()):
+            found["standing"] = _standing(self.standing, problems)
+        return found, problems
+
+    def standing_form(self) -> StandingForm:
+        return StandingForm(initial=self.standing, prefix="standing", groups=_group_names())
 
     def rule_forms(self) -> list[RuleForm]:
-        groups = list(Group.objects.order_by("name").values_list("name", flat=True))
+        groups = _group_names()
         return [RuleForm(initial=one, prefix=f"rule-{at}", groups=groups) for at, one in enumerate(self.rules)]
 
     def total_forms(self) -> list[TotalForm]:
@@ -135,6 +183,7 @@ def typed_from_post(*, data: Mapping[str, Any], tools: list[str]) -> Typed:
         tools=tools,
         rules=_rows(data, "rule", RULE_FIELDS, MAX_RULES),
         totals=_rows(data, "total", TOTAL_FIELDS, MAX_TOTALS),
+        standing={name: _lines(data.get(f"standing-{name}")) for name in STANDING_FIELDS},
         text=_lines(data.get("document"))[: MAX_TEXT + 1],
     )
 
@@ -147,12 +196,14 @@ def from_document(*, document: Any, like: Typed) -> Typed | None:
             mode="form",
             rules=[_rule_row(one) for one in document["rules"]],
             totals=[_total_row(one) for one in document.get("totals", [])],
+            standing=_standing_row(document["standing"]) if "standing" in document else {},
         )
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
     again, problems = shown.document()
     plain = {"rules": document["rules"], "totals": document.get("totals", [])}
-    extra = set(document) - {"rules", "totals", "policy"}
+    plain |= {"standing": document["standing"]} if "standing" in document else {}
+    extra = set(document) - {"rules", "totals", "standing", "policy"}
     return None if problems or extra or again != plain or len(shown.rules) > MAX_RULES else shown
 
 
@@ -163,10 +214,10 @@ def written(*, document: Mapping[str, Any]) -> str:
 
 
 # the database keeps the names of an object in an order of its own
-_ORDER = ["rules", "totals", "id", "effect", "text", "when", "ask", "group", "quorum", "respond_within_minutes"]
-_ORDER += ["order", "stages", "name", "groups", "reject_at", "person", "within_limit", "team", "region"]
-_ORDER += ["valid_for_minutes", "confirm", "clock", "remind_after_minutes", "escalate", "after_minutes", "when_late"]
-_ORDER += ["key", "amount", "limits"]
+_ORDER = ["rules", "totals", "id", "effect", "text", "when", "ask", "window", "by", "hours", "above", "group", "quorum"]
+_ORDER += ["respond_within_minutes", "order", "stages", "name", "groups", "reject_at", "person", "within_limit", "team"]
+_ORDER += ["region", "valid_for_minutes", "confirm", "clock", "remind_after_minutes", "escalate", "after_minutes"]
+_ORDER += ["when_late", "key", "amount", "limits", "standing", "most", "alone_up_to", "longest_days"]
 
 
 def _in_order(value: Any) -> Any:
@@ -197,7 +248,7 @@ def _number(text: str) -> int | str:
     return int(plain) if plain.isascii() and plain.isdigit() and len(plain) < 10 else text
 
 
-def _rule(row: Mapping[str, str]) -> dict[str, Any]:
+def _rule(row: Mapping[str, str], problems: list[Problem]) -> dict[str, Any]:
     found: dict[str, Any] = {name: row.get(name, "") for name in ("id", "effect", "text", "when")}
     if found["effect"] == "ask":
         found["ask"] = {
@@ -205,14 +256,18 @@ def _rule(row: Mapping[str, str]) -> dict[str, Any]:
             "quorum": _number(row.get("quorum", "")),
             "respond_within_minutes": _number(row.get("respond", "")),
             "valid_for_minutes": _number(row.get("valid", "")),
+            **({"standing": True} if row.get("standing") == "yes" else {}),
         }
         if row.get("confirm", confirming.CLICK) not in ("", confirming.CLICK):
             found["ask"]["confirm"] = row["confirm"]
+    if row.get("by"):
+        above = _money_lines(row.get("above", ""), where=found["id"][:60], field="window.above", problems=problems)
+        found["window"] = {"by": row["by"], "hours": _number(row.get("hours", "")), "above": above}
     return found
 
 
 def _rule_row(rule: Mapping[str, Any]) -> dict[str, str]:
-    ask = rule.get("ask") or {}
+    ask, window = rule.get("ask") or {}, rule.get("window") or {}
     return {
         **{name: _text(rule[name]) for name in ("id", "effect", "text", "when")},
         "group": _text(ask.get("group", "")),
@@ -220,6 +275,10 @@ def _rule_row(rule: Mapping[str, Any]) -> dict[str, str]:
         "respond": str(ask.get("respond_within_minutes", NEW_RULE["respond"])),
         "valid": str(ask.get("valid_for_minutes", NEW_RULE["valid"])),
         "confirm": _text(ask.get("confirm", confirming.CLICK)),
+        "standing": "yes" if ask.get("standing") else "",
+        "by": _text(window.get("by", "")),
+        "hours": str(window.get("hours", "")),
+        "above": _as_lines(window.get("above", {})),
     }
 
 
@@ -231,8 +290,15 @@ def _text(value: Any) -> str:
 
 def _total(row: Mapping[str, str], problems: list[Problem]) -> dict[str, Any]:
     name = row.get("id", "")
+    limits = _money_lines(row.get("limits", ""), where=name[:60] or "a total", field="limits", problems=problems)
+    key = [part.strip() for part in row.get("key", "").split(",") if part.strip()]
+    return {"id": name, "text": row.get("text", ""), "key": key, "amount": "amount_minor", "limits": limits}
+
+
+def _money_lines(text: str, *, where: str, field: str, problems: list[Problem]) -> dict[str, str]:
+    """Minor units by currency, from one currency and amount a line."""
     limits: dict[str, str] = {}
-    for line in row.get("limits", "").splitlines():
+    for line in text.splitlines():
         if not line.strip():
             continue
         code, _, amount = line.strip().partition(" ")
@@ -240,22 +306,46 @@ def _total(row: Mapping[str, str], problems: list[Problem]) -> dict[str, Any]:
             money = parse_amount(text=amount.strip(), currency=code)
         except MoneyError as error:
             remedy = f"has the line {line.strip()[:60]!r}, which {error}; write a currency and an amount, USD 20000.00"
-            problems.append(Problem(where=name[:60] or "a total", field="limits", remedy=remedy))
+            problems.append(Problem(where=where, field=field, remedy=remedy))
             continue
         if money.currency in limits:
-            problems.append(Problem(where=name[:60], field="limits", remedy=f"names {money.currency} twice"))
+            problems.append(Problem(where=where, field=field, remedy=f"names {money.currency} twice"))
         limits[money.currency] = str(money.minor)
-    key = [part.strip() for part in row.get("key", "").split(",") if part.strip()]
-    return {"id": name, "text": row.get("text", ""), "key": key, "amount": "amount_minor", "limits": limits}
+    return limits
+
+
+def _as_lines(limits: Mapping[str, str]) -> str:
+    return "\n".join(f"{code} {Money(int(minor), code).plain()}" for code, minor in limits.items())
+
+
+def _standing(row: Mapping[str, str], problems: list[Problem]) -> dict[str, Any]:
+    return {
+        "group": row.get("group", ""),
+        "most": _money_lines(row.get("most", ""), where="standing", field="most", problems=problems),
+        "alone_up_to": _money_lines(row.get("alone", ""), where="standing", field="alone_up_to", problems=problems),
+        "longest_days": _number(row.get("days", "")),
+    }
+
+
+def _standing_row(terms: Mapping[str, Any]) -> dict[str, str]:
+    return {
+        "group": _text(terms["group"]),
+        "most": _as_lines(terms["most"]),
+        "alone": _as_lines(terms.get("alone_up_to", {})),
+        "days": str(terms["longest_days"]),
+    }
+
+
+def _group_names() -> list[str]:
+    return list(Group.objects.order_by("name").values_list("name", flat=True))
 
 
 def _total_row(total: Mapping[str, Any]) -> dict[str, str]:
-    lines = [f"{code} {Money(int(minor), code).plain()}" for code, minor in total["limits"].items()]
     return {
         "id": _text(total["id"]),
         "text": _text(total["text"]),
         "key": ", ".join(total["key"]),
-        "limits": "\n".join(lines),
+        "limits": _as_lines(total["limits"]),
     }
 
 

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from approvals import confirming
+from approvals.evaluation import WindowSum
 from runs.money import Money, MoneyError
 
 
@@ -24,6 +25,8 @@ def asks(*, ask: dict[str, Any]) -> str:
     level = ask.get("confirm", confirming.CLICK)
     if level != confirming.CLICK:
         parts.append(f"each approval takes {confirming.WORDS.get(level, level)}")
+    if ask.get("standing"):
+        parts.append("or an approval that was given beforehand answers")
     return "; ".join([", ".join([f"{parts[0]}; {parts[1]}", parts[2]]), *parts[3:]])
 
 
@@ -52,10 +55,49 @@ def _people(number: int) -> str:
     return "one person" if number == 1 else f"{number} people"
 
 
+def window(*, window: dict[str, Any]) -> str:
+    """What a rule counts together, in a phrase."""
+    limits_ = " or ".join(amounts(limits=window["above"]))
+    return (
+        f"only where the sum is above {limits_}, together with all that was proposed before for the same "
+        f"{window['by']} in {span(hours=window['hours'])} and may still happen, or has"
+    )
+
+
+def together(*, found: WindowSum) -> str:
+    """What one rule has counted: `$2,400.00 USD for account ACC-1 in 30 days, this and 1 other`."""
+    need, others = found.need, len(found.proposals)
+    more = f"this and {others} other{'s' if others != 1 else ''}" if others else "this one alone"
+    total = Money(found.total_minor, need.currency)
+    return f"{total} for {need.by} {need.value} in {span(hours=need.hours)}: {more}"
+
+
+def span(*, hours: int) -> str:
+    """`30 days` or `36 hours`."""
+    count, unit = (hours // 24, "day") if hours % 24 == 0 else (hours, "hour")
+    return f"{count} {unit}{'s' if count != 1 else ''}"
+
+
+def standing(*, terms: dict[str, Any]) -> dict[str, str]:
+    """How far people may approve beforehand, by label."""
+    alone = ", ".join(amounts(limits=terms.get("alone_up_to", {}))) or "nothing: it always takes two people"
+    return {
+        "Who may approve beforehand": f"members of {terms['group']}",
+        "The most of one standing approval": ", ".join(amounts(limits=terms["most"])),
+        "What one person may grant alone": alone,
+        "For how long": f"{terms['longest_days']} days at most",
+    }
+
+
 def limits(*, total: dict[str, Any]) -> list[str]:
     """The limits of a running total in words: `$20,000.00 USD`."""
+    return amounts(limits=total["limits"])
+
+
+def amounts(*, limits: dict[str, str]) -> list[str]:
+    """Minor units by currency in words."""
     found = []
-    for currency, minor in total["limits"].items():
+    for currency, minor in limits.items():
         try:
             found.append(str(Money(int(minor), currency)))
         except (MoneyError, ValueError):  # written by an older release: show it as it stands

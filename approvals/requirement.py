@@ -2,7 +2,7 @@
 them, and the times that go with it. Pure."""
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -59,7 +59,8 @@ class Requirement:
 
     `group` and `quorum` are one stage; with `stages`, these count. `confirm` is what each yes takes. `in_order`: a
     stage is asked once those before it have said yes. `clock` is what the time to answer, reminders and escalations are
-    counted in.
+    counted in. `standing` is, by currency, the most of a standing approval that may answer, in minor units; None: only
+    people, when they are asked.
     """
 
     group: str
@@ -73,11 +74,17 @@ class Requirement:
     remind_after: dt.timedelta | None = None
     escalations: tuple[Escalation, ...] = ()
     when_late: WhenLate = "expire"
+    standing: Mapping[str, int] | None = None
 
     @property
     def chain(self) -> tuple[StageNeed, ...]:
         """At least one stage."""
         return self.stages or (StageNeed(name=self.group, groups=(self.group,), quorum=self.quorum),)
+
+
+def of_one_group(*, stages: Sequence[StageNeed], group: str) -> bool:
+    """Whether members of that group alone are asked, once, and whoever they are: only this is answered beforehand."""
+    return [(one.groups, one.person) for one in stages] == [((group,), ANYBODY)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

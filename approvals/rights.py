@@ -22,3 +22,8 @@ def may_vote_at_all(*, user: User) -> bool:
 def holders(*, groups: Iterable[str]) -> int:
     """How many people could answer a request to these groups."""
     return voters().filter(groups__name__in=set(groups)).distinct().count()
+
+
+def still_entitled(*, user_ids: Iterable[int], group: str) -> set[int]:
+    """Those of the users who may vote as members of the group right now."""
+    return set(voters().filter(pk__in=set(user_ids), groups__name=group).values_list("pk", flat=True))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from approvals.condition_words import in_words
-from approvals.policy_text import asks, limits, stage
+from approvals.policy_text import asks, limits, stage, standing, window
 
 Kind = Literal["added", "removed", "changed"]
 EFFECTS = {"allow": "needs no approval", "ask": "asks people", "deny": "is refused"}
@@ -27,7 +27,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A rule or a total that differs; `what` is its sentence, `part` rule, total or tools."""
+    """A rule or a total that differs; `what` is its sentence, `part` rule, total, standing or tools."""
 
     kind: Kind
     part: str
@@ -43,9 +43,19 @@ def changes(
     """Removed, changed and added rules in the order of the new document, then the totals, then the tools."""
     found = _of("rule", old.get("rules", []), new.get("rules", []), _rule_fields)
     found += _of("total", old.get("totals", []), new.get("totals", []), _total_fields)
+    found += _of("standing", _sections(old), _sections(new), lambda one: _spoken(standing(terms=one)))
     for tool in sorted(set(new_tools) - set(old_tools)):
         found.append(Change(kind="added", part="tools", id=tool, what="A tool that this policy did not govern before"))
     return found
+
+
+def _sections(document: dict[str, Any]) -> list[dict[str, Any]]:
+    terms = document.get("standing")
+    return [] if not terms else [{**terms, "id": "standing", "text": "How far people may approve beforehand"}]
+
+
+def _spoken(found: dict[str, str]) -> dict[str, tuple[str, str]]:
+    return {label: (words, "") for label, words in found.items()}
 
 
 def _of(part: str, old: list[dict[str, Any]], new: list[dict[str, Any]], fields: Any) -> list[Change]:
@@ -86,6 +96,8 @@ def _rule_fields(rule: dict[str, Any]) -> dict[str, tuple[str, str]]:
         "In words": (rule["text"], ""),
         "When": (in_words(source=rule["when"]), rule["when"]),
     }
+    if sums := rule.get("window"):
+        found["Counted together"] = (window(window=sums), "")
     if ask := rule.get("ask"):
         found["Who is asked"] = (asks(ask=ask), "")
         for number, one in enumerate(ask.get("stages", []), start=1):

@@ -2,8 +2,12 @@
 
 A document holds rules (CEL conditions over `VARIABLES`) and running totals:
 
-    {"rules": [{"id", "effect": "allow" | "ask" | "deny", "text", "when", "ask": {...} for ask only, see `Ask`}],
-     "totals": [{"id", "text", "key": [variables], "amount": "amount_minor", "limits": {"USD": "2000000"}}]}
+    {"rules": [{"id", "effect": "allow" | "ask" | "deny", "text", "when", "ask": {...} for ask only, see `Ask`,
+                "window": {"by": "account", "hours": 720, "above": {"USD": "100000"}} where sums count}],
+     "totals": [{"id", "text", "key": [variables], "amount": "amount_minor", "limits": {"USD": "2000000"}}],
+     "standing": {"group", "most": {"USD": "500000"}, "alone_up_to": {"USD": "200000"}, "longest_days"}}
+
+`standing` says how far approvals may be given beforehand; they answer only rules whose `ask` says `"standing": true`.
 
 Amounts are whole minor units; limits are written as text.
 """
@@ -17,7 +21,7 @@ from pydantic import AfterValidator, Field, StringConstraints, ValidationError
 
 from approvals import confirming, expressions
 from approvals.cel_alone import cel
-from approvals.requirement import Clock, Person, StageNeed, WhenLate
+from approvals.requirement import ANYBODY, Clock, Person, StageNeed, WhenLate, of_one_group
 from runs.canonical import nfc
 from runs.money import CurrencyText, MinorText, Strict
 
@@ -29,6 +33,7 @@ VARIABLES: dict[str, expressions.Kind] = {
     "account_standing": "string",
     "currency": "string",
     "month": "string",  # 2026-11
+    "agent": "string",  # whose run it is, such as agent:service-credit
     "ticket": "string",
     "incident": "string",
     "invoice_status": "string",
@@ -116,6 +121,7 @@ class Ask(Strict):
     remind_after_minutes: Annotated[int, Field(ge=5, le=43_200)] | None = None
     escalate: Annotated[list[EscalationText], Field(min_length=1, max_length=5)] | None = None
     when_late: WhenLate | None = None
+    standing: bool | None = None  # whether an approval that was given beforehand may answer
 
     def chain(self) -> tuple[StageNeed, ...]:
         """The stages it asks, one for a group by itself; none where it names nobody."""
@@ -130,12 +136,22 @@ class Ask(Strict):
         return tuple(stage.asks_the_same for stage in self.chain()), self.order == "sequential"
 
 
+class Window(Strict):
+    """The rule matches only where its condition holds and the sum is above a limit: this amount with all that was
+    proposed before it for the same `by` within so many hours and may still happen, or has."""
+
+    by: Literal["account", "ticket", "incident", "agent"]
+    hours: Annotated[int, Field(ge=1, le=8_784)]
+    above: Annotated[dict[CurrencyText, MinorText], Field(min_length=1)]
+
+
 class Rule(Strict):
     id: Id
     effect: Literal["allow", "ask", "deny"]
     text: Text
     when: Annotated[str, StringConstraints(min_length=1, max_length=expressions.MAX_LENGTH), AfterValidator(_condition)]
     ask: Ask | None = None
+    window: Window | None = None
 
 
 class Total(Strict):
@@ -148,12 +164,23 @@ class Total(Strict):
     limits: Annotated[dict[CurrencyText, MinorText], Field(min_length=1)]
 
 
+class Standing(Strict):
+    """How far members of `group` may approve beforehand: the most of one standing approval, what one of them may grant
+    alone (beyond it a second person is needed), both in all of a period, and for how long."""
+
+    group: Annotated[str, StringConstraints(min_length=1, max_length=150), AfterValidator(_plain)]
+    most: Annotated[dict[CurrencyText, MinorText], Field(min_length=1)]
+    alone_up_to: dict[CurrencyText, MinorText] = Field(default_factory=dict)
+    longest_days: Annotated[int, Field(ge=1, le=366)]
+
+
 class PolicyDocument(Strict):
     """`policy` is the slug of the policy it belongs to, written when published; it names the running totals."""
 
     policy: str = ""
     rules: Annotated[list[Rule], Field(min_length=1, max_length=MAX_RULES)]
     totals: Annotated[list[Total], Field(max_length=20)] = Field(default_factory=list)
+    standing: Standing | None = None
 
     def stored(self, *, policy: str) -> dict[str, Any]:
         """The form that is stored, compared and evaluated: JSON-like, texts in NFC, nothing left implicit."""
@@ -184,6 +211,7 @@ def validate(*, document: Any) -> list[Problem]:
         problems += _rule_problems(rule)
     for total in parsed.totals:
         problems += _total_problems(total)
+    problems += _standing_problems(parsed)
     return problems
 
 
@@ -239,6 +267,9 @@ def _rule_problems(rule: Rule) -> list[Problem]:
         problems.append(Problem(where=rule.id, field="ask", remedy="belongs to rules that ask; remove it"))
     if rule.ask is not None:
         problems += [Problem(where=rule.id, field=name, remedy=remedy) for name, remedy in _ask_problems(rule.ask)]
+    if rule.effect == "allow" and rule.window is not None:
+        remedy = "would allow more the more there is; sums belong to rules that ask or refuse"
+        problems.append(Problem(where=rule.id, field="window", remedy=remedy))
     try:
         compiled(source=rule.when)
     except expressions.ExpressionError as error:
@@ -281,4 +312,31 @@ def _total_problems(total: Total) -> list[Problem]:
         problems.append(Problem(where=total.id, field="key", remedy=remedy))
     if len(set(total.key)) != len(total.key):
         problems.append(Problem(where=total.id, field="key", remedy="names a variable twice; name each once"))
+    return problems
+
+
+def _standing_problems(document: PolicyDocument) -> list[Problem]:
+    terms, problems = document.standing, []
+    opened = [rule for rule in document.rules if rule.ask is not None and rule.ask.standing]
+    for rule in opened:
+        assert rule.ask is not None
+        if terms is None:
+            remedy = "is true, but the policy has no section standing that says how far; add it, or leave this out"
+            problems.append(Problem(where=rule.id, field="ask.standing", remedy=remedy))
+        elif len(chain := rule.ask.chain()) > 1 or any(one.person != ANYBODY for one in chain):
+            remedy = "is true, but only one stage without conditions on persons is answered beforehand; leave this out"
+            problems.append(Problem(where=rule.id, field="ask.standing", remedy=remedy))
+        elif chain and not of_one_group(stages=chain, group=terms.group):
+            asked = " or ".join(chain[0].groups)
+            remedy = f"lets {terms.group} approve beforehand what is asked of {asked}; name one group in both"
+            problems.append(Problem(where=rule.id, field="ask.standing", remedy=remedy))
+    if terms is None:
+        return problems
+    if not opened:
+        remedy = "can never be used: no rule that asks says that an approval given beforehand may answer it"
+        problems.append(Problem(where="standing", field="group", remedy=remedy))
+    for currency, alone in terms.alone_up_to.items():
+        if currency not in terms.most or int(alone) > int(terms.most[currency]):
+            remedy = f"lets one person grant more {currency} than may be granted at all; lower it"
+            problems.append(Problem(where="standing", field="alone_up_to", remedy=remedy))
     return problems

@@ -30,6 +30,7 @@ AUTOMATIC_UP_TO = {
     "BHD": 400_000,  # 400.000
 }
 _ASK = {"group": MANAGERS, "quorum": 1, "respond_within_minutes": 240, "valid_for_minutes": 60}
+_ASK_OR_STANDING = {**_ASK, "standing": True}
 
 
 def _tiers(currency: str, limit: int) -> list[dict[str, Any]]:
@@ -49,7 +50,7 @@ def _tiers(currency: str, limit: int) -> list[dict[str, Any]]:
             "effect": "ask",
             "text": f"Credits above {low} need a support manager",
             "when": f"{named} > {limit}",
-            "ask": _ASK,
+            "ask": _ASK_OR_STANDING,
         },
         {
             "id": f"{code}-too-much",
@@ -89,6 +90,12 @@ SERVICE_CREDITS = SeedPolicy(
                 "limits": {currency: str(limit * 20) for currency, limit in AUTOMATIC_UP_TO.items()},
             }
         ],
+        "standing": {
+            "group": MANAGERS,
+            "most": {currency: str(limit * 10) for currency, limit in AUTOMATIC_UP_TO.items()},
+            "alone_up_to": {currency: str(limit * 2) for currency, limit in AUTOMATIC_UP_TO.items()},
+            "longest_days": 92,
+        },
     },
     note="Small credits are automatic, larger ones need a support manager. A ticket and incident get one credit,"
     " however often it is proposed: that is held by the operation itself.",

@@ -29,7 +29,11 @@ def _open_draft() -> Subquery:
 
 
 def _rule(rule: dict[str, Any]) -> dict[str, Any]:
-    return {**rule, "asks": policy_text.asks(ask=rule["ask"]) if rule.get("ask") else ""}
+    return {
+        **rule,
+        "asks": policy_text.asks(ask=rule["ask"]) if rule.get("ask") else "",
+        "sums": policy_text.window(window=rule["window"]) if rule.get("window") else "",
+    }
 
 
 @needs("approvals.view_policy")
@@ -59,6 +63,7 @@ def policy(request: HttpRequest, slug: str) -> HttpResponse:
         "totals": [
             {**total, "limit_texts": policy_text.limits(total=total)} for total in shown.rules.get("totals", [])
         ],
+        "standing": policy_text.standing(terms=shown.rules["standing"]) if shown.rules.get("standing") else {},
         "changes": rule_diff.changes(old=before.rules, new=shown.rules) if before else [],
         "document": policy_text.pretty(document=shown.rules),
     }

@@ -33,6 +33,9 @@ SENTENCES: dict[str, str] = {
     "out_of_date": "The facts have changed, and are being read again. Look again in a moment.",
     "policy_changed": "The policy has changed since this was asked, so your answer was not counted. It is being "
     "checked again under {policy}; look again in a moment.",
+    "not_granted": "This run was not granted {tool}, so it could not use your approval. Your answer was not counted.",
+    "grant_over": "This run was granted {tool} until {until}, and that is over: it could not use your approval, so "
+    "your answer was not counted. Rejecting is possible.",
     "frozen": "Held by {freeze}. Your answer was not counted: approving is possible again once the freeze is lifted, "
     "and the time to answer stands still until then. Rejecting is possible now.",
     "unread_changes": "Something has changed since it was last asked. Confirm that you have seen what changed.",

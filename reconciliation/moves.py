@@ -24,6 +24,8 @@ _MOVES = {
     S.COMPENSATED: "compensate",
 }
 
+MOVED = ["reserved_minor", "settled_minor", "overrun_minor", "reserved_count", "settled_count"]
+
 
 _RUN = hot.Query(
     lambda operation: Run.objects.select_for_update(of=("self",)).filter(
@@ -119,10 +121,14 @@ def lock_allowances(*, keys: Iterable[str], missing: Mapping[str, Allowance] | N
 def close_reservations(*, operation: Operation, settled: bool) -> None:
     """Turn what the operation reserved into spent, or give it back; the allowances are locked by now."""
     for one in Reservation.objects.filter(operation=operation, state="reserved").select_related("allowance"):
-        one.allowance.reserved_minor -= one.amount_minor
+        total = one.allowance
+        counted = total.count_limit is not None
+        total.reserved_minor -= one.amount_minor
+        total.reserved_count -= counted
         if settled:
-            _spend(total=one.allowance, minor=booked(operation=operation, reservation=one))
-        one.allowance.save(update_fields=["reserved_minor", "settled_minor", "overrun_minor"])
+            total.settled_count += counted
+            _spend(total=total, minor=booked(operation=operation, reservation=one))
+        total.save(update_fields=MOVED)
         Reservation.objects.filter(pk=one.pk).update(state="settled" if settled else "released")
 
 
@@ -139,7 +145,10 @@ def book(*, operation: Operation, reservation: Reservation, before: int) -> None
     """After a correction: the total counts what is true now instead of `before`. It is locked by now."""
     total = Allowance.objects.get(pk=reservation.allowance_id)
     _spend(total=total, minor=booked(operation=operation, reservation=reservation) - before)
-    total.save(update_fields=["settled_minor", "overrun_minor"])
+    if total.count_limit is not None:  # the truth is booked, and a count that is full stays full
+        more = (operation.state == S.SUCCEEDED) - (reservation.state == "settled")
+        total.settled_count = min(max(0, total.settled_count + more), total.count_limit - total.reserved_count)
+    total.save(update_fields=["settled_minor", "overrun_minor", "settled_count"])
     state = "settled" if operation.state == S.SUCCEEDED else "released"
     Reservation.objects.filter(pk=reservation.pk).update(state=state)
 
@@ -161,7 +170,9 @@ def give_back(*, operation: Operation, minor: int, released: bool) -> None:
     for one in _spent(operation).select_related("allowance"):
         total = one.allowance
         total.settled_minor -= minor
-        total.save(update_fields=["settled_minor"])
+        if released and total.count_limit is not None:
+            total.settled_count = max(0, total.settled_count - 1)
+        total.save(update_fields=["settled_minor", "settled_count"])
     if released:
         _spent(operation).update(state=Reservation.State.RELEASED)
 

@@ -49,6 +49,7 @@ def _allowed(told: Explained) -> AllowedOut:
         rules=decision.rules,
         binding_digest=decision.binding_digest,
         decided_at=decision.decided_at,
+        beforehand=str(decision.standing) if decision.standing else "",
         votes=votes,
     )
 

@@ -47,7 +47,7 @@ def _caller(request: HttpRequest) -> Principal:
     return found
 
 
-def _no_right(request: HttpRequest) -> Status[Any] | None:
+def no_right(request: HttpRequest) -> Status[Any] | None:
     """The very token that was sent has to be one that may operate; its integration's other tokens do not count."""
     if getattr(request, "may_operate", False):
         return None
@@ -57,7 +57,7 @@ def _no_right(request: HttpRequest) -> Status[Any] | None:
 @router.post("/runs/{run_id}/{act}", response=_REFUSALS, summary="Pause, resume, cancel, try again, or hand over a run")
 def act_on_run(request: HttpRequest, run_id: uuid.UUID, act: ActKey, body: Because) -> Status[Any]:
     """For a run this integration started. `again` on an unknown outcome asks the other side; it never sends."""
-    if refused := _no_right(request):
+    if refused := no_right(request):
         return refused
     if not Run.objects.filter(pk=run_id, initiator=_caller(request)).exists():
         return Status(404, _problem("not_found", "this integration has started no such run"))
@@ -71,7 +71,7 @@ def act_on_run(request: HttpRequest, run_id: uuid.UUID, act: ActKey, body: Becau
 @router.post("/batches", response={202: BatchOut, 401: Problem, 403: Problem, 409: Problem, 422: Problem})
 def act_on_many(request: HttpRequest, body: OnMany) -> Status[Any]:
     """Write down an act on many runs this integration started; others are left out. The work is done afterwards."""
-    if refused := _no_right(request):
+    if refused := no_right(request):
         return refused
     runs = Run.objects.filter(pk__in=body.runs, initiator=_caller(request), finished_at__isnull=True)
     started = batches.start(
@@ -118,7 +118,7 @@ def list_freezes(request: HttpRequest) -> Status[Any]:
 @router.post("/freezes", response={201: FreezeOut, 401: Problem, 403: Problem, 409: Problem, 422: Problem})
 def freeze(request: HttpRequest, body: FreezeThis) -> Status[Any]:
     """Freeze `all`, `workflow:NAME` or `tool:NAME`: nothing new is sent under it."""
-    if refused := _no_right(request):
+    if refused := no_right(request):
         return refused
     if body.scope not in switching.scopes():
         return Status(422, _problem("unknown_scope", switching.say(code="unknown_scope", detail={})))
@@ -128,7 +128,7 @@ def freeze(request: HttpRequest, body: FreezeThis) -> Status[Any]:
 @router.post("/freezes/{freeze_id}/lift", response={**_REFUSALS, 200: FreezeOut})
 def lift(request: HttpRequest, freeze_id: uuid.UUID, body: Because) -> Status[Any]:
     """End a freeze that this integration began."""
-    if refused := _no_right(request):
+    if refused := no_right(request):
         return refused
     return _answer(freezing.lift(freeze_id=freeze_id, principal=_caller(request), reason=body.reason), status=200)
 

@@ -102,13 +102,14 @@ class VoteOut(Schema):
 
 
 class AllowedOut(Schema):
-    """`kind` is policy (nobody was asked) or people."""
+    """`kind` is policy (nobody was asked), people, or standing: then `beforehand` says which and who gave it."""
 
     kind: str
     policy: str
     rules: list[dict[str, Any]]
     binding_digest: str
     decided_at: dt.datetime
+    beforehand: str
     votes: list[VoteOut]
 
 
@@ -171,6 +172,13 @@ class ApprovalOut(Schema):
     stages: list[StageOut]
 
 
+class MayOut(Schema):
+    """A tool the run may use; `narrowed` says in sentences what to, fixed when the run started."""
+
+    tool: str
+    narrowed: list[str]
+
+
 class RunOut(RunStarted):
     """`state` is the machine's; `waits_for` says what it waits for; `outcome` is a sentence once it is over."""
 
@@ -182,6 +190,7 @@ class RunOut(RunStarted):
     outcome: str
     finished_at: dt.datetime | None
     approval: ApprovalOut | None
+    may: list[MayOut]
     operations: list[OperationOut]
 
 
@@ -275,3 +284,25 @@ class FreezeOut(Schema):
     reason: str
     since: dt.datetime
     lifted_at: dt.datetime | None
+
+
+class StandingOut(Schema):
+    """`state` is in_force, used_up or ready (not begun). Amounts are minor units as text; the total and the count are
+    for each `period` (whole, day, week, month; of UTC), and what is under way or not confirmed is not left."""
+
+    id: uuid.UUID
+    state: str
+    tool: str
+    only: dict[str, str]
+    by: list[str]
+    reason: str
+    currency: str
+    each_minor: str
+    total_minor: str
+    left_minor: str
+    under_way_minor: str
+    count: int
+    count_left: int
+    period: str
+    starts_at: dt.datetime
+    ends_at: dt.datetime

@@ -34,10 +34,12 @@ from agentops.api.schemas import (
     StartRun,
 )
 from agentops.api.stages import newest
+from agentops.api.standing import router as standing
 from agentops.busy import again, answer_to
 from agentops.explain import found
 from agentops.starting import BadInput, checked_payload, start_workflow
 from agentops.workflows.registry import UnknownWorkflow
+from approvals import capabilities
 from reconciliation.models import Operation
 from reconciliation.queries import dispute_about
 from runs.models import Principal, Run
@@ -71,6 +73,7 @@ api = NinjaAPI(
 )
 api.add_router("", operating)
 api.add_router("", asking)
+api.add_router("", standing)
 
 
 def _problem(code: str, detail: str, faults: list[dict[str, str]]) -> dict[str, Any]:
@@ -236,6 +239,7 @@ def read_run(request: HttpRequest, run_id: uuid.UUID) -> Status[Any]:
             "outcome": run.outcome,
             "finished_at": run.finished_at,
             "approval": newest(run=run),
+            "may": [{"tool": tool, "narrowed": words} for tool, words in capabilities.in_force(run=run)],
             "operations": [_operation(one) for one in operations],
         },
     )

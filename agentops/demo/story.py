@@ -94,7 +94,9 @@ def _tell_proposal(proposal: Proposal) -> None:
     for decision in Decision.objects.filter(proposal=proposal).select_related("policy_version__policy", "request"):
         rules = "; ".join(rule["text"] for rule in decision.rules)
         say(f"  rule       {decision.policy_version}: {rules}")
-        if decision.request is None:
+        if decision.standing is not None:
+            say(f"  decision   approved beforehand by {decision.standing.by} ({decision.standing.short})")
+        elif decision.request is None:
             say("  decision   automatic, no person looked")
         for vote in decision.request.votes.select_related("principal") if decision.request else []:
             say(f"  decision   {vote.choice} by {vote.principal} at {vote.at:%H:%M:%S} ({vote.authenticated_by})")

@@ -230,6 +230,7 @@ def context(*, user: User, request: ApprovalRequest) -> dict[str, Any]:
         "under_way": exposure.under_way(request=request),
         "shares": exposure.shares(request=request),
         **stages.context(user=user, request=request),
+        "together": exposure.together(request=request),
         "history": chain.history(request=request, operation=stands.operation, outcome=stands.outcome),
         "run_url": _run_url(request),
         **bar_context(request=request, stands=stands, user=user),

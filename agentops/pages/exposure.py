@@ -3,12 +3,15 @@
 from dataclasses import dataclass
 from typing import Any
 
+from agentops import policy_now
 from agentops.workflows.registry import workflow
+from approvals import policy_text
 from approvals.evaluation import evaluate
 from approvals.models import Allowance, ApprovalRequest
+from reconciliation import windows
 from reconciliation.models import Operation
 from reconciliation.models.operation import UNDER_WAY
-from runs.models import Evidence
+from runs.models import Evidence, Proposal
 
 SHOWN = 20
 
@@ -48,7 +51,7 @@ def facts_of(request: ApprovalRequest) -> dict[str, Evidence]:
 def variables(request: ApprovalRequest) -> dict[str, Any]:
     """The policy's variables for the action, as when it was proposed. Raises LookupError for an unknown workflow."""
     known = workflow(request.run.workflow, request.run.workflow_version)
-    return known.variables(action=request.proposal.action(), facts=facts_of(request))
+    return policy_now.variables(run=request.run, known=known, action=request.proposal.action(), facts=facts_of(request))
 
 
 def lead(*, request: ApprovalRequest) -> str:
@@ -67,7 +70,8 @@ def shares(*, request: ApprovalRequest) -> list[Share] | None:
         known = variables(request)
     except (LookupError, ValueError, TypeError):  # the workflow or its facts are of another time
         return None
-    verdict = evaluate(document=request.policy_version.rules, variables=known)
+    counted = windows.counted(proposal=request.proposal)
+    verdict = evaluate(document=request.policy_version.rules, variables=known, counted=counted)
     if verdict.effect == "deny":
         return None
     needs = verdict.totals
@@ -83,6 +87,33 @@ def shares(*, request: ApprovalRequest) -> list[Share] | None:
         )
         for need in needs
     ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Together:
+    """What a rule counts together with this: its sentence now, and the other proposals, the newest first."""
+
+    words: str
+    others: list[Proposal]
+    more: int
+
+
+def together(*, request: ApprovalRequest) -> list[Together] | None:
+    """As the frozen policy version counts it today; None when it cannot be worked out, which is said on the page."""
+    try:
+        known = variables(request)
+    except (LookupError, ValueError, TypeError):  # the workflow or its facts are of another time
+        return None
+    counted = windows.counted(proposal=request.proposal)
+    verdict = evaluate(document=request.policy_version.rules, variables=known, counted=counted)
+    found = []
+    for one in verdict.windows:
+        ids = one.proposals[::-1][:SHOWN]
+        others = Proposal.objects.filter(pk__in=ids).select_related("run", "operation").order_by("-created_at")
+        found.append(
+            Together(words=policy_text.together(found=one), others=list(others), more=len(one.proposals) - len(ids))
+        )
+    return found
 
 
 def _share(*, label: str, currency: str, limit: int, settled: int, reserved: int, this: int) -> Share:

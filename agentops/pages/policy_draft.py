@@ -29,7 +29,13 @@ ASK_FIELDS = {
     "ask.respond_within_minutes": "respond",
     "ask.valid_for_minutes": "valid",
     "ask.confirm": "confirm",
+    "ask.standing": "standing",
+    "window": "by",
+    "window.by": "by",
+    "window.hours": "hours",
+    "window.above": "above",
 }
+STANDING_FIELDS = {"most": "most", "alone_up_to": "alone", "longest_days": "days"}
 
 
 @require_POST
@@ -168,6 +174,8 @@ def _places(typed: Typed) -> Any:
         if problem.where in total_at:
             name = problem.field if problem.field in ("text", "key", "limits") else "id"
             return f"id_total-{total_at[problem.where]}-{name}"
+        if problem.where == "standing" or problem.field.startswith("standing."):
+            return f"id_standing-{STANDING_FIELDS.get(problem.field.removeprefix('standing.'), 'group')}"
         return {"note": "id_note", "tools": "tools"}.get(problem.field, "")
 
     return place
@@ -190,6 +198,7 @@ def _page(
         "typed": typed,
         "rules": typed.rule_forms(),
         "totals": typed.total_forms(),
+        "standing": typed.standing_form(),
         "most": rules.MAX_RULES,
         "tools": [(tool, tool in typed.tools, tool in had) for tool in offered],
         "variables": sorted(rules.VARIABLES.items()),

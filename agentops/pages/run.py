@@ -15,7 +15,8 @@ from django.views.decorators.http import require_GET, require_POST
 from agentops.acts import perform
 from agentops.pages import detail, live, undone
 from agentops.pages.operating import ACTS, Act, say
-from approvals.models import ApprovalRequest
+from approvals import capabilities
+from approvals.models import ApprovalRequest, Decision
 from reconciliation.models import Case, Operation
 from reconciliation.models.operation import OperationState
 from runs import clock, queries, record
@@ -105,10 +106,14 @@ def _approvals(request: HttpRequest, run: Run) -> dict[str, Any]:
     asked = asked.prefetch_related(
         "stages", "votes__principal", "votes__instead_of", "votes__stage", "refusals__principal", "viewings__principal"
     )
-    automatic = Proposal.objects.filter(run=run, decisions__kind="policy").prefetch_related(
-        "decisions__policy_version__policy"
-    )
-    return {"requests": asked.order_by("created_at"), "automatic": automatic.order_by("number")}
+    people = ("standing__asked_by", "standing__granted_by")
+    alone = Decision.objects.filter(proposal__run=run).exclude(kind=Decision.Kind.PEOPLE)
+    alone = alone.select_related("proposal", "policy_version__policy", *people).order_by("proposal__number")
+    return {
+        "requests": asked.order_by("created_at"),
+        "automatic": [one for one in alone if one.kind == Decision.Kind.POLICY],
+        "beforehand": [one for one in alone if one.kind == Decision.Kind.STANDING],
+    }
 
 
 def _operations(request: HttpRequest, run: Run) -> dict[str, Any]:
@@ -183,6 +188,7 @@ def _page(
         "dialog": dialog,
         "acts": acts,
         "on_cancel": undone.on_cancel(run=run) if acts else None,
+        "granted": capabilities.in_force(run=run),
     }
     return render(request, "runs/run.html", context, status=status)
 

@@ -84,4 +84,7 @@ TOLD: dict[str, Callable[[Data], Said]] = {
         text=f"{short(data.get('people', ''), 20)} who had not answered",
         inner=True,
     ),
+    "decision.standing": lambda data: Said(
+        icon="stamp", lead="Approved beforehand", text=f"by {short(data.get('by', 'people'))}", tone="green"
+    ),
 }

@@ -21,6 +21,7 @@ from agentops.pages import (
     run,
     runs,
     sandbox,
+    standing_approvals,
     switches,
     telling,
 )
@@ -75,6 +76,10 @@ urlpatterns = [
     path("policies/<slug:slug>/draft/send-back", policy_review.draft_send_back, name="policy_send_back"),
     path("policies/<slug:slug>/draft/discard", policy_review.draft_discard, name="policy_discard"),
     path("policies/<slug:slug>/draft/publish", policy_review.draft_publish, name="policy_publish"),
+    path("standing/", standing_approvals.standing_list, name="standing_list"),
+    path("standing/new", standing_approvals.standing_new, name="standing_new"),
+    path("standing/<uuid:standing_id>/", standing_approvals.standing_one, name="standing_one"),
+    path("standing/<uuid:standing_id>/<slug:act>", standing_approvals.standing_act, name="standing_act"),
     path("switches/", switches.switches, name="switches"),
     path("switches/freeze", switches.switches_freeze, name="switches_freeze"),
     path("switches/<uuid:freeze_id>/lift", switches.switches_lift, name="switches_lift"),

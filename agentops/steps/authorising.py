@@ -12,14 +12,14 @@ from agentops.steps.deciding import refuse
 from agentops.steps.gathering import keep_facts, read_facts
 from agentops.steps.handed_back import sent_back, withdrawn
 from agentops.workflows.base import Refused
-from approvals import confirming, freezes, objections, talk
+from approvals import capabilities, confirming, freezes, objections, policy_text, standing, talk
 from approvals.binding import binding_digest
 from approvals.evaluation import Verdict, evaluate
-from approvals.models import Allowance, ApprovalRequest, PolicyVersion
+from approvals.models import Allowance, ApprovalRequest, PolicyVersion, StandingApproval
 from approvals.models.request import RequestState
 from approvals.queries import newest_binding
-from approvals.services import policies, requests
-from reconciliation import late
+from approvals.services import policies, requests, standing_use, tallying
+from reconciliation import late, windows
 from runs import clock, hot, record, transitions
 from runs.models import Evidence, Principal, Proposal, Run
 from runs.models.run import RunState
@@ -54,8 +54,9 @@ def ask_policy(step: Step, run: Run) -> Next:
     version = policies.governing(tool=proposal.tool, lock=True)
     if version is None:
         return _denied(step, run, proposal, f"no policy governs {proposal.tool}, so it is not allowed")
-    variables = step.workflow.variables(action=proposal.action(), facts=every)
-    verdict = evaluate(document=version.rules, variables=variables)
+    variables = policy_now.variables(run=step.run, known=step.workflow, action=proposal.action(), facts=every)
+    tallying.tally(proposal=proposal, version=version, variables=variables)
+    verdict = evaluate(document=version.rules, variables=variables, counted=windows.counted(proposal=proposal))
     record.append(
         run=run,
         kind="policy.checked",
@@ -67,6 +68,8 @@ def ask_policy(step: Step, run: Run) -> Next:
         reason=verdict.text,
         proposal=str(proposal.pk),
     )
+    if no := capabilities.withheld(run=run, tool=proposal.tool, variables=variables, now=clock.now()):
+        return _denied(step, run, proposal, capabilities.sentence(objection=no), code=no.code)
     problem = _problem(run, proposal, verdict)
     if problem:
         return _denied(step, run, proposal, problem)
@@ -83,6 +86,9 @@ def ask_policy(step: Step, run: Run) -> Next:
         )
         transitions.move(run=run, to=RunState.EXECUTING, actor=step.actor, why=f"automatic, by {version}")
         return Next.GO_ON
+    given = standing.find(run=run, proposal=proposal, verdict=verdict, variables=variables)
+    if given is not None:
+        return _answered_beforehand(step, run, proposal, version, verdict, given, digest)
     request = _ask(step, run, proposal, version, verdict, digest, every)
     transitions.move(
         run=run,
@@ -98,12 +104,33 @@ def ask_policy(step: Step, run: Run) -> Next:
 AT_ONCE[RunState.AUTHORISING] = (POINT, ask_policy)
 
 
+def _answered_beforehand(
+    step: Step,
+    run: Run,
+    proposal: Proposal,
+    version: PolicyVersion,
+    verdict: Verdict,
+    given: StandingApproval,
+    digest: str,
+) -> Next:
+    standing_use.decide(
+        run=run,
+        proposal=proposal,
+        version=version,
+        verdict=verdict,
+        standing=given,
+        binding_digest=digest,
+        valid_for=AUTOMATIC_VALID_FOR,
+        actor=step.actor,
+    )
+    transitions.move(run=run, to=RunState.EXECUTING, actor=step.actor, why=f"approved beforehand: {given}")
+    return Next.GO_ON
+
+
 def _problem(run: Run, proposal: Proposal, verdict: Verdict) -> str:
     """Why this cannot be allowed now, or nothing. Checked again at sending; here so that nobody is asked in vain."""
     if verdict.effect == "deny":
         return verdict.text
-    if proposal.tool not in run.capabilities:
-        return f"this run was not granted {proposal.tool}"
     if other := late.holder(business_key=proposal.business_key):
         return f"there is already one for this ({other.business_key}), by the run “{other.run.title}”"
     for total in verdict.totals:
@@ -114,10 +141,10 @@ def _problem(run: Run, proposal: Proposal, verdict: Verdict) -> str:
     return ""
 
 
-def _denied(step: Step, run: Run, proposal: Proposal, reason: str) -> Next:
+def _denied(step: Step, run: Run, proposal: Proposal, reason: str, *, code: str = "denied") -> Next:
     """The agent hears why and may choose again; what a workflow proposed by itself is simply not allowed."""
     if proposal.model_call_id is not None:
-        return refuse(step, run, Refused(code="denied", reason=reason))
+        return refuse(step, run, Refused(code=code, reason=reason))
     if proposal.proposer.kind == Principal.Kind.PERSON:  # another amount, which the policy refused in the meantime
         return hand_over(run, code=Reason.AMOUNT_NOT_ALLOWED, reason=reason, actor=step.actor)
     transitions.move(run=run, to=RunState.REJECTED, actor=step.actor, why=reason, outcome=f"Not allowed: {reason}")
@@ -153,6 +180,10 @@ def _ask(
         money = None if proposal.amount_minor is None else Money(proposal.amount_minor, proposal.currency)
         takes = confirming.words(level=verdict.groups.confirm, money=money)
         rows.append({"key": "confirm", "label": "An approval takes", "value": takes})
+    rows += [
+        {"key": f"window:{one.rule}", "label": "Counted together", "value": policy_text.together(found=one)}
+        for one in verdict.windows
+    ]
     return requests.open_request(
         run=run,
         proposal=proposal,

@@ -4,12 +4,14 @@ from typing import Annotated, Any, Union
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from agentops import policy_now
 from agentops.reasons import Reason
 from agentops.steps.base import MAX_REFUSED, Next, Step, committing, hand_over, wait
 from agentops.steps.gathering import propose
 from agentops.steps.looking import held_up
 from agentops.steps.waiting import begin_wait
 from agentops.workflows.base import Draft, HandOver, Judged, Refused, WaitFor
+from approvals import capabilities
 from runs import clock, record, retry, transitions
 from runs.models import Evidence, ModelCall
 from runs.models.run import RunState
@@ -36,7 +38,7 @@ def decide(step: Step) -> Next:
         turn = source.choose(view=view, choices=step.workflow.choices, instructions=INSTRUCTIONS)
     except ProviderDown as problem:
         return _wait_for_model(step, str(problem))
-    judged = _judge(step, turn, facts)
+    judged = _granted(step, _judge(step, turn, facts), facts)
     with committing(step.lease, "run.proposed") as run:
         refused = judged if isinstance(judged, Refused) else None
         call = ModelCall.objects.create(
@@ -110,6 +112,15 @@ def _judge(step: Step, turn: Turn, facts: dict[str, Evidence]) -> Judged:
         )
         return Refused(code="malformed", reason=f"the choice is malformed: {faults}"[:2000])
     return step.workflow.judge(choice=choice, data=step.run.input, facts=facts)
+
+
+def _granted(step: Step, judged: Judged, facts: dict[str, Evidence]) -> Judged:
+    """What the run was never granted is refused before it is a proposal, with the reason for whoever chose."""
+    if not isinstance(judged, Draft):
+        return judged
+    told = policy_now.variables(run=step.run, known=step.workflow, action=judged.action, facts=facts)
+    no = capabilities.withheld(run=step.run, tool=judged.action.tool, variables=told, now=clock.now())
+    return judged if no is None else Refused(code=no.code, reason=f"{capabilities.sentence(objection=no)}.")
 
 
 def _one_of(choices: tuple[type[Strict], ...]) -> Any:

@@ -7,6 +7,7 @@ from functools import partial
 
 from django.conf import settings
 
+from agentops import policy_now
 from agentops.patience import patiently
 from agentops.reasons import Reason
 from agentops.steps.base import (
@@ -39,7 +40,9 @@ from runs.tools.base import Ambiguous, NotSent, Overloaded, Refused, Tool
 from runs.tools.registry import tool
 
 S = OperationState
-VOID_READ_AGAIN = frozenset({"out_of_date", "rights_lost", "not_approved", "policy_changed", "contract_changed"})
+VOID_READ_AGAIN = frozenset(
+    {"out_of_date", "rights_lost", "not_approved", "policy_changed", "contract_changed", "standing_over"}
+)
 TRY_AGAIN_CODES = frozenset({"precondition_failed", "absent"})  # proved undone, and worth proposing afresh
 
 
@@ -99,7 +102,7 @@ def attempt(step: Step, proposal: Proposal, connector: Tool, *, resend: Resend) 
             binding_digest=binding_over(proposal=proposal, facts=facts.values()) or "",
             read_at=min((one.retrieved_at for one in facts.values()), default=clock.now()),
             fresh_for=settings.FACT_FRESH,
-            variables=step.workflow.variables(action=proposal.action(), facts=facts),
+            variables=policy_now.variables(run=step.run, known=step.workflow, action=proposal.action(), facts=facts),
             objection=step.workflow.objection(action=proposal.action(), facts=facts, identity=proposal.identity),
             quiet=step.hand.quiet,
         ),

@@ -161,6 +161,25 @@ class Card:
     rows: tuple[Row, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """What narrows a tool for one run: `only` these values of policy variables, where the condition `when` holds, and
+    for so long after the start. What is left out narrows nothing."""
+
+    only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    when: str = ""
+    within: dt.timedelta | None = None
+
+
+@runtime_checkable
+class Narrowed(Protocol):
+    """A workflow whose runs are granted less than its tools can do."""
+
+    def grants(self, *, data: dict[str, Any]) -> Mapping[str, Grant]:
+        """By tool, from the validated input alone. A tool that is not named is granted as it is."""
+        ...
+
+
 Judged = Draft | Refused | HandOver | Complete | WaitFor
 Follow = Draft | AskAgent | HandOver | Complete | WaitFor
 

@@ -4,13 +4,26 @@ The agent proposes; the amount is worked out here and compared. After the credit
 drafted, by the workflow itself.
 """
 
+import datetime as dt
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Annotated, Any, ClassVar
 
 from pydantic import StringConstraints
 
-from agentops.workflows.base import AskAgent, Card, Complete, Done, Draft, Facts, HandOver, Recovery, Refused, Subject
+from agentops.workflows.base import (
+    AskAgent,
+    Card,
+    Complete,
+    Done,
+    Draft,
+    Facts,
+    Grant,
+    HandOver,
+    Recovery,
+    Refused,
+    Subject,
+)
 from agentops.workflows.service_credit_cards import credit_card, reply_card, ticket_card
 from agentops.workflows.service_credit_choices import AskForDocument, Escalate, IssueCredit
 from agentops.workflows.service_credit_facts import FactsUnusable, started
@@ -35,6 +48,7 @@ STEPS = {
 }
 
 
+GRANTED_FOR = dt.timedelta(days=30)
 _EVIDENCE = "An admin settled it by evidence; billing did not confirm it by itself. "
 
 
@@ -62,6 +76,10 @@ class ServiceCredit:
     def start_key(self, *, data: dict[str, Any]) -> str:
         """One run a ticket."""
         return f"{self.name}/{data['ticket']}"
+
+    def grants(self, *, data: dict[str, Any]) -> Mapping[str, Grant]:
+        """Its own ticket and no other, for a month."""
+        return {tool: Grant(only={"ticket": (data["ticket"],)}, within=GRANTED_FOR) for tool in self.tools}
 
     def gather(self, *, data: dict[str, Any]) -> list[Reading]:
         """Ticket, account, SLA, incident, invoice and credits, in this order. An SLA, incident or invoice that does

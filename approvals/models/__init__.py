@@ -11,7 +11,9 @@ from approvals.models.notice import Announcement, Notice, Preference
 from approvals.models.policy import Policy, PolicyTool, PolicyVersion
 from approvals.models.request import ApprovalRequest, Refusal, Viewing
 from approvals.models.stage import Prompt, Stage
+from approvals.models.standing import StandingApproval
 from approvals.models.talk import Claim, Remark
+from approvals.models.tally import Tally
 from approvals.models.view import SavedView
 from approvals.models.vote import Vote
 
@@ -40,6 +42,8 @@ __all__ = [
     "Remit",
     "SavedView",
     "Stage",
+    "StandingApproval",
+    "Tally",
     "Viewing",
     "Vote",
 ]

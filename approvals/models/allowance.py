@@ -14,6 +14,10 @@ class Allowance(models.Model):
     reserved_minor = models.BigIntegerField(default=0, help_text="running and unknown")
     settled_minor = models.BigIntegerField(default=0, help_text="known to have happened")
     overrun_minor = models.BigIntegerField(default=0, help_text="raised only by settling at other actual values")
+    # how many actions, where that is limited too; not counted elsewhere
+    count_limit = models.PositiveIntegerField(null=True, blank=True)
+    reserved_count = models.PositiveIntegerField(default=0, db_default=0)
+    settled_count = models.PositiveIntegerField(default=0, db_default=0)
 
     class Meta:
         constraints = [
@@ -24,6 +28,10 @@ class Allowance(models.Model):
             models.CheckConstraint(
                 name="allowance_within_limit",
                 condition=Q(limit_minor__gte=F("reserved_minor") + F("settled_minor") - F("overrun_minor")),
+            ),
+            models.CheckConstraint(
+                name="allowance_within_count",
+                condition=Q(count_limit__isnull=True) | Q(count_limit__gte=F("reserved_count") + F("settled_count")),
             ),
         ]
 

@@ -1,11 +1,12 @@
-"""The one decision on a proposal: by people through a request, or by policy alone. Immutable; machine and human
-decisions are told apart by kind and can never be mixed."""
+"""The one decision on a proposal: by people through a request, by policy alone, or by an approval that people gave
+beforehand. Immutable; the kinds are told apart and can never be mixed."""
 
 from django.db import models
 from django.db.models import Q
 
 from approvals.models.policy import PolicyVersion
 from approvals.models.request import ApprovalRequest
+from approvals.models.standing import StandingApproval
 from runs.ids import new_id
 from runs.models import Proposal
 
@@ -14,6 +15,7 @@ class Decision(models.Model):
     class Kind(models.TextChoices):
         POLICY = "policy"
         PEOPLE = "people"
+        STANDING = "standing"
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     kind = models.CharField(max_length=8, choices=Kind.choices)
@@ -21,6 +23,9 @@ class Decision(models.Model):
     proposal = models.ForeignKey(Proposal, on_delete=models.PROTECT, related_name="decisions")
     request = models.OneToOneField(
         ApprovalRequest, null=True, blank=True, on_delete=models.PROTECT, related_name="decision"
+    )
+    standing = models.ForeignKey(
+        StandingApproval, null=True, blank=True, on_delete=models.PROTECT, related_name="decisions"
     )
     policy_version = models.ForeignKey(PolicyVersion, on_delete=models.PROTECT, related_name="+")
     rules = models.JSONField(help_text="[{id, text}] of the rules that decided, or that asked")
@@ -32,11 +37,16 @@ class Decision(models.Model):
         constraints = [
             models.CheckConstraint(
                 name="decision_people_iff_request",
-                condition=Q(kind="people", request__isnull=False) | Q(kind="policy", request__isnull=True),
+                condition=Q(kind="people", request__isnull=False) | (~Q(kind="people") & Q(request__isnull=True)),
+            ),
+            models.CheckConstraint(
+                name="decision_standing_iff_approval",
+                condition=Q(kind="standing", standing__isnull=False) | (~Q(kind="standing") & Q(standing__isnull=True)),
             ),
             models.CheckConstraint(name="decision_policy_only_allows", condition=Q(kind="people") | Q(approved=True)),
             # one automatic decision a proposal; another needs a new proposal
             models.UniqueConstraint(name="decision_policy_once", fields=["proposal"], condition=Q(kind="policy")),
+            models.UniqueConstraint(name="decision_standing_once", fields=["proposal"], condition=Q(kind="standing")),
         ]
 
     def __str__(self) -> str:

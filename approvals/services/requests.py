@@ -18,11 +18,11 @@ from django_fsm import TransitionNotAllowed
 from approvals import locks, seating
 from approvals.binding import differences, page_digest
 from approvals.evaluation import Verdict
-from approvals.models import ApprovalRequest, Decision, PolicyVersion, Stage, Viewing, Vote
+from approvals.models import ApprovalRequest, Decision, PolicyVersion, Stage, StandingApproval, Viewing, Vote
 from approvals.models.request import RequestState
 from approvals.requirement import Answered
 from approvals.seating import Seating
-from approvals.services import stages
+from approvals.services import stages, standing_use
 from runs import clock, hot, record, transitions
 from runs.models import Principal, Proposal, Run
 from runs.services import principals
@@ -46,7 +46,9 @@ class AlreadyDecided(Exception):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Authority:
     """What a sender may rely on. `votes` are the yes votes whose voters are entitled still, `answered` the same by
-    stage; `problem` is "" or "rejected", "not_approved" (the request was voided), "expired", "rights_lost"."""
+    stage; `problem` is "" or "rejected", "not_approved" (the request was voided), "expired", "rights_lost". `standing`
+    is set where people gave the approval beforehand, and whether it still covers the action is the caller's to ask
+    (`approvals.standing`)."""
 
     decision: Decision
     request: ApprovalRequest | None
@@ -54,6 +56,7 @@ class Authority:
     answered: tuple[Answered, ...] = ()
     in_order: bool = False
     problem: str = ""
+    standing: StandingApproval | None = None
 
     @property
     def votes_for(self) -> int:
@@ -269,7 +272,13 @@ def lock_for_sending(*, run: Run, proposal: Proposal) -> Authority | None:
         request.run = run  # one object, so that everybody numbers events by it
     locks.share_decision(decision_id=newest.pk)
     if request is None:
-        return Authority(decision=newest, request=None, problem=_problem(newest, None, enough=True))
+        given = newest.standing_id
+        return Authority(
+            decision=newest,
+            request=None,
+            problem=_problem(newest, None, enough=True),
+            standing=None if given is None else standing_use.hold(standing_id=given),
+        )
     seated = _seated(request)
     return Authority(
         decision=newest,

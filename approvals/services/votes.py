@@ -15,7 +15,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from approvals import confirming, freezes, locks, objections, queries, seating
+from approvals import capabilities, confirming, freezes, locks, objections, queries, seating
 from approvals.confirming import Given
 from approvals.evaluation import Verdict
 from approvals.models import ApprovalRequest, Decision, Freeze, PolicyVersion, Refusal, Vote
@@ -198,6 +198,13 @@ def _policy_changed(ballot: _Ballot) -> Objection | None:
     return objections.policy(request=request, version=version, verdict=verdict)
 
 
+def _not_granted(ballot: _Ballot) -> Objection | None:
+    """Rejecting is always safe; a yes to what the run may not do any more would let nothing happen."""
+    if ballot.choice != Vote.Choice.APPROVE:
+        return None
+    return capabilities.withheld(run=ballot.run, tool=ballot.request.proposal.tool, variables=None, now=ballot.now)
+
+
 def _frozen(ballot: _Ballot) -> Objection | None:
     """Rejecting is always safe, so only a yes waits for the freeze to be lifted."""
     if ballot.choice != Vote.Choice.APPROVE or ballot.freeze is None:
@@ -237,6 +244,7 @@ _CHECKS: tuple[Callable[[_Ballot], Objection | None], ...] = (
     lambda b: objections.involvement(run=b.run, user=b.user),
     lambda b: objections.voted(seating=b.seating),
     lambda b: objections.turn(seating=b.seating),
+    _not_granted,
     _frozen,
     _page_differs,
     _out_of_date,

@@ -12,12 +12,12 @@ from typing import Any
 
 from django.db import transaction
 
-from approvals import freezes
-from approvals.evaluation import Verdict, evaluate, satisfied
+from approvals import capabilities, freezes, standing
+from approvals.evaluation import TotalNeed, Verdict, evaluate, satisfied
 from approvals.models import Allowance
 from approvals.models.request import RequestState
 from approvals.services import policies, requests
-from reconciliation import late, moves, reversing
+from reconciliation import late, moves, reversing, room, windows
 from reconciliation.attempts import seen_recorded, sent_attempts
 from reconciliation.classification import Resend
 from reconciliation.classification import resend as resend_rule
@@ -73,8 +73,9 @@ class Held:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Void:
     """The decision in hand no longer counts. `code`: cancelled, expired, out_of_date, rights_lost, rejected,
-    not_approved, policy_changed, not_granted, contract_changed, altered, business_key_taken, over_limit,
-    no_decision, in_dispute, reversed, not_proposed, lapsed (as expired, where nobody was asked)."""
+    not_approved, policy_changed, contract_changed, altered, business_key_taken, over_limit, no_decision, in_dispute,
+    reversed, not_proposed, not_granted or another of `approvals.capabilities`, lapsed (as expired, where nobody was
+    asked), standing_over (the approval given beforehand no longer covers it, or is used up)."""
 
     code: str
     detail: str
@@ -174,6 +175,12 @@ class _Allowed:
     authority: requests.Authority
     verdict: Verdict
 
+    def totals(self, *, amount_minor: int | None) -> list[TotalNeed]:
+        """Every total that it counts in: the policy's, and what is left of a standing approval."""
+        own = self.authority.standing
+        given = [] if own is None else [standing.need(standing=own, amount_minor=amount_minor or 0)]
+        return [*self.verdict.totals, *given]
+
 
 def _allowed(
     *,
@@ -201,12 +208,17 @@ def _allowed(
         return Void(code="out_of_date", detail=facts.objection)
     if facts.binding_digest != authority.decision.binding_digest:
         return Void(code="out_of_date", detail="a fact that the decision rests on has changed since")
-    if proposal.tool not in run.capabilities:
-        return Void(code="not_granted", detail=f"this run was not granted {proposal.tool}")
+    if no := capabilities.withheld(run=run, tool=proposal.tool, variables=facts.variables, now=clock.now()):
+        return Void(code=no.code, detail=capabilities.sentence(objection=no))
     version = policies.governing(tool=proposal.tool, lock=True)
     if version is None:
         return Void(code="policy_changed", detail=f"no policy governs {proposal.tool} any more")
-    verdict = evaluate(document=version.rules, variables=facts.variables)
+    verdict = evaluate(document=version.rules, variables=facts.variables, counted=windows.counted(proposal=proposal))
+    if authority.standing is not None:
+        why = standing.unfit(
+            standing=authority.standing, run=run, proposal=proposal, verdict=verdict, variables=facts.variables
+        )
+        return Void(code="standing_over", detail=why) if why else _Allowed(authority=authority, verdict=verdict)
     good = satisfied(
         decision_kind=authority.decision.kind,
         asked=authority.answered,
@@ -221,12 +233,13 @@ def _allowed(
 
 def _spend(*, run: Run, proposal: Proposal, contract: Contract, by: _Allowed, actor: Principal) -> Operation | Void:
     """Create the operation: the decision is spent, the business key taken, the totals reserved."""
-    verdict, decision, request = by.verdict, by.authority.decision, by.authority.request
-    over = _over_limit(verdict=verdict)  # first of all the locks: two for the same thing meet here, one after the other
+    decision, request = by.authority.decision, by.authority.request
+    totals = by.totals(amount_minor=proposal.amount_minor)
+    over = room.lacking(totals=totals)  # first of all the locks: two for the same thing meet here, one after the other
     if other := late.holder(business_key=proposal.business_key):
         return Void(code="business_key_taken", detail=f"“{other.run.title}” already has this one ({other.identity})")
     if over is not None:
-        return over
+        return Void(code=over.code, detail=over.detail["why"])
     undoes = reversing.undoes(run=run, effect=proposal.effect) if contract.only_reverses else {}
     if undoes is None:
         return Void(code="not_proposed", detail=f"{proposal.tool} only undoes what was proposed to be undone")
@@ -245,10 +258,11 @@ def _spend(*, run: Run, proposal: Proposal, contract: Contract, by: _Allowed, ac
         **undoes,
     )
     hot.insert(operation)
-    for total in verdict.totals:
+    for total in totals:
         allowance = Allowance.objects.get(pk=total.key)
         allowance.reserved_minor += total.amount_minor
-        allowance.save(update_fields=["reserved_minor"])
+        allowance.reserved_count += 0 if total.count_limit is None else 1
+        allowance.save(update_fields=["reserved_minor", "reserved_count"])
         Reservation.objects.create(operation=operation, allowance=allowance, amount_minor=total.amount_minor)
     if request is not None:
         requests.spend(request=request, actor=actor, run=run)
@@ -264,23 +278,6 @@ def _spend(*, run: Run, proposal: Proposal, contract: Contract, by: _Allowed, ac
         decision=str(decision.pk),
     )
     return operation
-
-
-def _over_limit(*, verdict: Verdict) -> Void | None:
-    """Lock every total this action counts towards, and see whether there is room."""
-    missing = {
-        one.key: Allowance(key=one.key, label=one.label, currency=one.currency, limit_minor=one.limit_minor)
-        for one in verdict.totals
-    }
-    locked = moves.lock_allowances(keys=missing, missing=missing)
-    for total in sorted(verdict.totals, key=lambda one: one.key):
-        row = locked[total.key]
-        if row.limit_minor != total.limit_minor and total.limit_minor >= row.reserved_minor + row.settled_minor:
-            row.limit_minor = total.limit_minor
-            row.save(update_fields=["limit_minor"])
-        if row.reserved_minor + row.settled_minor + total.amount_minor > min(row.limit_minor, total.limit_minor):
-            return Void(code="over_limit", detail=f"{total.label} would be exceeded")
-    return None
 
 
 def _open(

@@ -42,6 +42,7 @@ class Run(models.Model):
     subject = models.CharField(max_length=200, help_text="what it is about elsewhere, such as the ticket's number")
     customer = models.CharField(max_length=300, blank=True)
     capabilities = models.JSONField(default=list, help_text="tools this run may use, fixed at the start")
+    terms = models.JSONField(default=dict, help_text="by tool, what narrows it: only, when, until; fixed at the start")
 
     initiator = models.ForeignKey(Principal, on_delete=models.PROTECT, related_name="+")
     run_as = models.ForeignKey(Principal, on_delete=models.PROTECT, related_name="+")

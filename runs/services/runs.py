@@ -37,8 +37,10 @@ def start(
     initiator: Principal,
     run_as: Principal,
     agent: Principal,
+    terms: dict[str, Any] | None = None,
 ) -> Started:
-    """Make the run, or find the one that the key made before. `data` is the workflow's validated input.
+    """Make the run, or find the one that the key made before. `data` is the workflow's validated input; `terms` what
+    narrows its capabilities, by tool (see `approvals.capabilities`).
 
     Raises StartConflict when the key was used with another workflow or input.
     """
@@ -54,6 +56,7 @@ def start(
             input_digest=input_digest,
             start_key=start_key,
             capabilities=capabilities,
+            terms=terms or {},
             initiator=initiator,
             run_as=run_as,
             agent=agent,
@@ -76,6 +79,7 @@ def start(
             workflow_version=workflow_version,
             input=data,
             capabilities=capabilities,
+            terms=terms or {},
         )
         nudge_relay(due=True)
     return Started(run=run, created=True)

@@ -89,6 +89,7 @@ def run(*, initiator: Principal | None = None) -> Run:
         input_digest="0" * 64,
         title="Service credit",
         subject=f"CS-{number}",
+        capabilities=[TOOL],
         initiator=initiator or machine(Principal.Kind.INTEGRATION, "integration:desk"),
         run_as=machine(Principal.Kind.SERVICE, "service:credits"),
         agent=machine(Principal.Kind.AGENT, "agent:service-credit"),

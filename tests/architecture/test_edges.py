@@ -9,6 +9,7 @@ MACHINES = {
     "operation": ("reconciliation", "Operation"),
     "reconciliation_case": ("reconciliation", "Case"),
     "policy_draft": ("approvals", "PolicyDraft"),
+    "standing_approval": ("approvals", "StandingApproval"),
 }
 
 

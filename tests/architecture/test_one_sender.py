@@ -19,7 +19,11 @@ MADE_IN = {
     "Attempt": {"reconciliation/services/execute.py:_open"},
     "Operation": {"reconciliation/services/execute.py:_spend"},
     "Reservation": {"reconciliation/services/execute.py:_spend"},
-    "Decision": {"approvals/services/votes.py:_decide", "approvals/services/requests.py:policy_decision"},
+    "Decision": {
+        "approvals/services/votes.py:_decide",
+        "approvals/services/requests.py:policy_decision",
+        "approvals/services/standing_use.py:decide",
+    },
     "Vote": {"approvals/services/votes.py:_count"},
     "Proposal": {"runs/keeping.py:keep_proposal"},
     "Event": set(),  # the record writes its rows in SQL

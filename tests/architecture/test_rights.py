@@ -20,6 +20,7 @@ APPEND_ONLY = {
     "approvals_remark",
     "approvals_policytool",
     "approvals_draftrevision",
+    "approvals_tally",
     "reconciliation_observation",
     "reconciliation_resourcehold",
     "reconciliation_correction",
@@ -31,17 +32,19 @@ APPEND_ONLY = {
 FROZEN = {
     "runs_proposal": "run_id number step proposer_id model_call_id tool contract_version effect action_digest identity"
     " business_key amount_minor currency reading rests_on workings rationale created_at predecessor_id",
-    "runs_run": "id workflow workflow_version start_key input input_digest subject capabilities initiator_id run_as_id"
-    " agent_id created_at",
+    "runs_run": "id workflow workflow_version start_key input input_digest subject capabilities terms initiator_id"
+    " run_as_id agent_id created_at",
     "runs_principal": "id kind key user_id",
     "runs_apitoken": "id principal_id digest created_at may_operate",
     "runs_externalevent": "source event_id kind payload received_at",
-    "approvals_decision": "kind approved proposal_id request_id policy_version_id rules binding_digest decided_at"
-    " valid_until",
+    "approvals_decision": "kind approved proposal_id request_id standing_id policy_version_id rules binding_digest"
+    " decided_at valid_until",
     "approvals_policyversion": "policy_id number rules digest note published_by_id published_at draft_id",
     "approvals_policydraft": "id policy_id based_on_id created_at",
     "approvals_policy": "id slug",
-    "approvals_allowance": "key currency",
+    "approvals_allowance": "key currency count_limit",
+    "approvals_standingapproval": "id tool group only currency each_minor total_minor count period starts_at ends_at"
+    " reason policy_version_id one_is_enough asked_by_id asked_at",
     "approvals_approvalrequest": "id run_id proposal_id supersedes_id changes ask action_digest binding_digest page"
     " page_digest policy_version_id rules group quorum confirm clock when_late created_at valid_until",
     "approvals_stage": "id request_id position name groups conditions quorum reject_at in_turn person_id added_by_id"

@@ -26,7 +26,7 @@ BEGINS = ("BEGIN", "COMMIT", "ROLLBACK")
 # what runs share, in the order in which it is locked; a run's own rows are safe under its row
 FREEZES = "approvals_freezes_in_force"  # a function that takes the shared half of the lock between freezing and sending
 SHARED = [
-    "auth_user", "auth_group", FREEZES, "approvals_policy", "approvals_allowance",
+    "auth_user", "auth_group", "approvals_standingapproval", FREEZES, "approvals_policy", "approvals_allowance",
     "reconciliation_resourcehold", "reconciliation_dependency", "reconciliation_workerprocess",
 ]  # fmt: skip
 OWN = {

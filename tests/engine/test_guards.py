@@ -1,6 +1,7 @@
 """Each guard by itself: what stops a lost worker, a second call, an old footing, and a reference used twice."""
 
 import datetime as dt
+import json
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
@@ -175,6 +176,22 @@ def test_a_tool_that_the_run_was_not_granted_is_not_used(model: None, owner: psy
     assert (history._state(), operation(history).attempts.count()) == ("abandoned", 1)
     owner.execute("UPDATE runs_run SET capabilities = %s", [f'["{TOOL}"]'])
     assert code(try_to_open(history)) == "Held not_open"  # what was given up stays so
+
+
+@pytest.mark.parametrize(
+    ("terms", "expected"),
+    [
+        ({"until": "2020-01-01T00:00:00+00:00"}, "Void grant_over"),
+        ({"only": {"account": ["another"]}}, "Void grant_unknown"),
+        ({"when": "amount_minor < 1"}, "Void grant_unknown"),
+    ],
+)
+def test_what_narrows_a_grant_is_looked_at_before_each_call(
+    model: None, owner: psycopg.Connection, terms: dict[str, Any], expected: str
+) -> None:
+    history = waiting()
+    owner.execute("UPDATE runs_run SET terms = jsonb_build_object(%s::text, %s::jsonb)", [TOOL, json.dumps(terms)])
+    assert code(try_to_open(history)) == expected
 
 
 def test_a_contract_that_has_changed_voids_what_was_proposed_under_the_old_one(model: None) -> None:
