@@ -122,7 +122,9 @@ def keep_proposal(
 ) -> Proposal:
     """Store a proposal with its operation's identity, before anything can act on it."""
     reading = max((one.reading for one in rests_on), default=0)
-    before = _before(run) if reading != 1 else []  # nothing is proposed before something is read
+    # after the first reading something was proposed before only if that was refused, or a person proposes instead
+    is_first = reading == 1 and not run.refusals and proposer.kind != Principal.Kind.PERSON
+    before = [] if is_first else _before(run)
     predecessor = next((pk for _, its_step, pk in reversed(before) if its_step == step), None)
     money = contract.money(action.effect)
     proposal_id = new_id()
