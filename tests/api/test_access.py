@@ -20,7 +20,7 @@ from tests.api.caller import Caller, faults, ticket
 
 READABLE = {
     "id", "workflow", "workflow_version", "title", "subject", "created_at", "url", "state", "state_label", "is_over",
-    "waits_for", "outcome", "finished_at", "approval", "operations",
+    "waits_for", "outcome", "finished_at", "approval", "may", "operations",
 }  # fmt: skip
 
 
@@ -120,6 +120,7 @@ def test_nothing_in_the_api_votes_or_settles() -> None:
         # what stands beside an answer: a comment, an answer to a question, withdrawing one's own request
         ("get", "/api/v1/requests/{request_id}"),
         ("post", "/api/v1/requests/{request_id}/{verb}"),
+        ("get", "/api/v1/standing-approvals"),
         ("post", "/api/v1/runs/{run_id}/signals"),
         ("post", "/api/v1/events/billing"),
         # only with a token that was made to operate, and only on what its integration started

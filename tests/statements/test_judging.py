@@ -95,6 +95,7 @@ def test_what_only_we_have_opens_a_case_and_likeness_only_suggests(books: Books,
     operation = done(books)
     amount, real = operation.amount_minor or 0, operation.external_reference
     note = next(one for one in books.billing.credit_notes.list().data if one.number == real)
+    owner.execute("ALTER TABLE reconciliation_operation DISABLE TRIGGER reconciliation_only_by_entry")
     owner.execute("UPDATE reconciliation_operation SET external_reference = 'CR-GONE' WHERE id = %s", [operation.pk])
     owner.execute("UPDATE reconciliation_theirname SET name = 'GONE-' || id WHERE operation_id = %s", [operation.pk])
     owner.execute("UPDATE reconciliation_observation SET raw = '{}' WHERE operation_id = %s", [operation.pk])

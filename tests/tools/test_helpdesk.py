@@ -133,6 +133,7 @@ def test_business_keys_fit_their_column() -> None:
         "incident": "I" * 100,
         "ticket_version": "9" * 18,
         "subject": "S" * 150,
+        "credit_note_id": "C" * 100,
     }
     for name in TOOLS:
         assert len(contract(name).business_key(longest)) <= 300
