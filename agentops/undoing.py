@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 def work_off(*, limit: int) -> int:
     """Everything that is due about reversals; returns how many were looked at. One that fails holds up no other."""
     done = 0
-    for reversal_id in reversals.due(limit=limit):
+    for reversal_id in [*reversals.due(limit=limit), *reversals.done_after_all(limit=limit)]:
         try:
             _look(reversal_id)
         except Exception as problem:

@@ -47,11 +47,12 @@ def records_in(*, observation: Observation) -> list[dict[str, Any]]:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
     """A record of theirs under our identity, as it was shown last: every name it goes by, its reference first, and
-    what differs from what was sent (field → (sent, recorded))."""
+    what differs from what was sent (field → (sent, recorded)). `pending`: they have only taken it on."""
 
     names: tuple[str, ...]
     void: bool
     mismatch: dict[str, tuple[str, str]]
+    pending: bool = False
 
     @property
     def reference(self) -> str:
@@ -78,7 +79,9 @@ def shown(*, observations: Iterable[Observation]) -> list[Shown]:
             pairs = {
                 str(key): (str(pair[0]), str(pair[-1])) for key, pair in (one.get("mismatch") or {}).items() if pair
             }
-            found[names[0]] = Shown(names=names, void=bool(one.get("void")), mismatch=pairs)
+            found[names[0]] = Shown(
+                names=names, void=bool(one.get("void")), mismatch=pairs, pending=bool(one.get("pending"))
+            )
     return [found[reference] for reference in sorted(found)]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from reconciliation import moves
-from reconciliation.models import Case, Correction, Operation
+from reconciliation.models import Case, Correction, Operation, Reversal
 from reconciliation.models.correction import CORRECTABLE
 from reconciliation.models.operation import KEY_TAKEN, OperationState
 from runs import clock, record
@@ -31,6 +31,16 @@ def successor(operation: Operation) -> Operation | None:
     return taken.select_related("run").first()
 
 
+def booked_as_undone(reversal: Operation) -> bool:
+    """What this operation undid is recorded as undone, which is never taken back."""
+    undone = Operation.objects.filter(pk=reversal.reverses_id).first()
+    if undone is None:
+        return False
+    if undone.state == S.COMPENSATED:
+        return undone.external_reference == reversal.reverses_reference or undone.other_reversed
+    return undone.other_reversed and undone.as_settled("other_reference") == reversal.reverses_reference
+
+
 def stood(operation: Operation) -> dict[str, Any]:
     """What our record says of a settled operation, to be kept."""
     at = operation.settled_at
@@ -48,14 +58,18 @@ def correct(
     by: Principal,
     confirmed_by: Principal | None,
     **fields: Any,
-) -> Correction | None:
-    """Write the entry, take the edge that only an entry opens, and book the totals anew. None, and nothing changed,
-    where another operation has done it in its place by now.
+) -> Correction | str:
+    """Write the entry, take the edge that only an entry opens, and book the totals anew. Or why not, and nothing is
+    changed: done_anew, another operation has done it in its place by now; reversal_booked, as in `booked_as_undone`.
 
     `fields` are what the record says from now on: external_reference, actual, failure, failure_code.
     """
     totals = moves.lock_reserved(operation=operation)
     booked = {one.pk: moves.booked(operation=operation, reservation=one) for one in totals}
+    if to == S.FAILED and operation.reverses_id:
+        list(Reversal.objects.select_for_update(of=("self",)).filter(run=run.pk))  # who books what it did holds it
+        if booked_as_undone(operation):
+            return "reversal_booked"
     try:
         with transaction.atomic():
             entry = _enter(operation, case, to, evidence, by, confirmed_by)
@@ -64,13 +78,14 @@ def correct(
             blank: dict[str, Any] = {"external_reference": None, "actual": None, "failure": "", "failure_code": ""}
             now = clock.now()
             changed = {**blank, **fields, "settled_by": "person", "settled_at": now, "corrected_at": now}
+            changed["other_reversed"] = False  # a second record that is named now is one that stands
             for name, value in {**changed, "corrected": entry.number}.items():
                 setattr(operation, name, value)
             operation.save(update_fields=["state", "corrected", *changed])
     except IntegrityError as error:
         if "operation_business_key_once" not in str(error):
             raise
-        return None
+        return "done_anew"
     for one in totals:
         moves.book(operation=operation, reservation=one, before=booked[one.pk])
     record.append(

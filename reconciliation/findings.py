@@ -20,6 +20,7 @@ def as_found(lookup: Lookup) -> dict[str, Any]:
             "identity": one.identity,
             "at": one.at.isoformat() if one.at else "",
             "void": one.void,
+            "pending": one.pending,
             "mismatch": {name: list(pair) for name, pair in one.mismatch.items()},
             "raw": one.raw,
         }

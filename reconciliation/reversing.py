@@ -10,7 +10,8 @@ from typing import Any
 from django.db.models import Exists, OuterRef, QuerySet
 
 from reconciliation import late, moves
-from reconciliation.attempts import records_in
+from reconciliation.attempts import records_in, shown
+from reconciliation.case_opening import open_case
 from reconciliation.models import Case, Operation, Reversal
 from reconciliation.models.operation import OperationState
 from runs import clock, record
@@ -48,6 +49,8 @@ def undo_of(*, operation: Operation) -> Undo | str:
     if operation.state != S.SUCCEEDED:
         return "Only what is known to have happened can be reversed."
     reference = operation.other_reference or operation.external_reference or ""
+    if reference in reversed_references(operation=operation):
+        return f"{reference} is reversed already; a case says what else stands."
     made = Made(
         identity=operation.identity,
         effect=operation.effect,
@@ -184,8 +187,9 @@ def in_words(*, reversals: Sequence[Reversal]) -> str:
 
 
 def book(*, run: Run, operation: Operation, reversal: Reversal, actor: Principal) -> None:
-    """The record was undone: nothing of it stands any more, here either, and it no longer counts. The totals that it
-    counts in are locked."""
+    """The record was undone: nothing of it stands any more, here either, and it no longer counts. Where more stands
+    than that record, the operation counts on, and a person says what is true. The totals that it counts in are
+    locked."""
     if reversal.reference == operation.other_reference:
         minor = operation.other_minor or 0
         operation.other_reversed = True
@@ -196,6 +200,13 @@ def book(*, run: Run, operation: Operation, reversal: Reversal, actor: Principal
             reference=reversal.reference, amount_minor=minor, currency=operation.currency,
         )  # fmt: skip
         return
+    if reversal.reference != operation.external_reference:
+        return  # it was corrected meanwhile, and the record that it has now stands
+    if left := _left_standing(operation, reversal.reference):
+        names = ", ".join(left)
+        why = f"{reversal.reference} was reversed, and {names} still stands under the same identity"
+        open_case(run=run, operation=operation, kind=Case.Kind.DIFFERENT, why=why, actor=actor)
+        return
     moves.move(
         run=run,
         operation=operation,
@@ -205,6 +216,21 @@ def book(*, run: Run, operation: Operation, reversal: Reversal, actor: Principal
         settled_at=operation.settled_at,
     )
     moves.give_back(operation=operation, minor=operation.real_minor or 0, released=True)
+
+
+def _left_standing(operation: Operation, undone: str) -> list[str]:
+    """The records under the operation's identity that stand, but for the one that was undone: by our record, and by
+    what was shown last."""
+    gone = {undone, *reversed_references(operation=operation)}
+    known = shown(observations=operation.observations.order_by("at"))
+    gone |= {name for one in known if one.void or gone & set(one.names) for name in one.names}
+    ours = {operation.other_reference} - {""}
+    return sorted((ours | {one.reference for one in known}) - gone)
+
+
+def reversed_references(*, operation: Operation) -> set[str]:
+    """Their names of its records that a reversal of ours has undone."""
+    return set(operation.reversed_by.filter(state=S.SUCCEEDED).values_list("reverses_reference", flat=True))
 
 
 def end(*, run: Run, reversal: Reversal, result: Result, what: str, actor: Principal) -> None:

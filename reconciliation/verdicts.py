@@ -10,7 +10,7 @@ from typing import Any
 from reconciliation.attempts import Shown, sent_attempts, shown
 from reconciliation.classification import absence_is_conclusive, conclusive_from
 from reconciliation.comparison import in_words
-from reconciliation.corrections import correctable, successor
+from reconciliation.corrections import booked_as_undone, correctable, successor
 from reconciliation.models import Case, Observation, Operation
 from reconciliation.models.operation import OperationState
 from runs import clock
@@ -80,7 +80,8 @@ def _not_as_recorded(operation: Operation, case: Case) -> Refusal | None:
         return Refusal(code="unreachable", detail={**detail, "problem": asked.summary})
     if asked.finding == Observation.Finding.ABSENT and operation.state != FAILED:
         return Refusal(code="shows_nothing", detail=detail)
-    ours = {operation.external_reference, operation.other_reference} - {None, ""}
+    stands = operation.state == OperationState.SUCCEEDED
+    ours = {operation.external_reference, operation.other_reference} - {None, ""} if stands else set()
     against = [
         one.reference
         for one in found
@@ -94,7 +95,9 @@ def _no_correction(operation: Operation, given: Given) -> Refusal | None:
     if not correctable(operation):
         return Refusal(code="not_unknown", detail=state_of(operation))
     if given.verdict == V.DID_NOT:
-        return Refusal(code="as_recorded", detail=state_of(operation)) if operation.state == FAILED else None
+        if operation.state == FAILED:
+            return Refusal(code="as_recorded", detail=state_of(operation))
+        return Refusal(code="reversal_booked", detail=state_of(operation)) if booked_as_undone(operation) else None
     if operation.state == FAILED:
         if other := successor(operation):
             return Refusal(code="done_anew", detail={**state_of(operation), "by": other.run.title})
@@ -115,13 +118,17 @@ def takes_two(*, operation: Operation, given: Given, alone_up_to: Mapping[str, i
     if not alone_up_to or not operation.amount_minor:
         return False
     records = [one.minor(sent=operation.amount_minor) or 0 for one in named_records(operation=operation, given=given)]
-    stake = max(operation.amount_minor, operation.real_minor or 0, given.actual_minor or 0, sum(records))
+    ours = (operation.real_minor or 0) + (operation.other_minor or 0)
+    stake = max(operation.amount_minor, ours, given.actual_minor or 0, sum(records))
     return stake > alone_up_to.get(operation.currency, 0)
 
 
 def basis(*, case: Case, given: Given, proposer: Principal) -> str:
     """The digest of a verdict with whose it is and all that the other side has shown so far: what is confirmed."""
-    seen = [{"names": one.names, "void": one.void, "mismatch": one.mismatch} for one in _shown(case.operation)]
+    seen = [
+        {"names": one.names, "void": one.void, "mismatch": one.mismatch, **({"pending": True} if one.pending else {})}
+        for one in _shown(case.operation)
+    ]
     return digest({**asdict(given), "case": str(case.pk), "proposer": str(proposer.pk), "shown": seen})
 
 
@@ -195,6 +202,8 @@ def _recorded_otherwise(
     """Why the verdict does not say of these records, which were shown, what the other side says of them."""
     for one in records:
         detail = {**detail, "reference": one.reference}
+        if one.pending:
+            return Refusal(code="not_final", detail=detail)
         if given.verdict == V.HAPPENED and one.mismatch:
             differing = in_words(mismatch=one.mismatch, currency=operation.currency)
             return Refusal(code="not_as_sent", detail={**detail, "differing": differing})

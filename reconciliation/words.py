@@ -136,6 +136,8 @@ _SAID = {
     "other_amount": "{system} shows {amount} for {reference}. Give that amount.",
     "no_amount": "{reference} has no amount in our currency, so it cannot be booked as a second one. Have it undone at "
     "{system} first.",
+    "not_final": "{system} has taken {reference} on and not carried it out so far, so it is not known whether it will. "
+    "It is asked about until that is; have it completed or cancelled at {system} first.",
     "not_unknown": "The operation is {state} by now, so no verdict about its outcome is left to give.",
     "not_settled": "The operation is {state}: it has to be settled before anything can be noted about it.",
     "as_recorded": "That is what our record says already. Nothing was recorded.",
@@ -143,6 +145,8 @@ _SAID = {
     "shows_nothing": "{system} shows nothing under our identity now, so our record cannot be called right.",
     "done_anew": "{by} has done the same in its place since, so this one cannot count as done too. Have one of them "
     "undone at {system}, and note it here.",
+    "reversal_booked": "What this undid is recorded as reversed, and no longer counts. If it stands at {system} after "
+    "all, have it undone there, and note it here.",
     "not_correctable": "The operation is {state}, so there is nothing in our record to correct.",
     "reason_needed": "Say why you doubt it: the reason stays in the record.",
     "nothing_proposed": "No verdict is proposed in this case. Nothing was recorded.",
@@ -167,6 +171,7 @@ FIELDS = {
     "not_shown": "reference",
     "same_record": "other_reference",
     "not_as_sent": "reference",
+    "not_final": "reference",
     "other_amount": "actual",
     "amount_needed": "actual",
     "other_reference_needed": "other_reference",

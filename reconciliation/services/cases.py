@@ -35,8 +35,8 @@ class CaseResult:
     """`code` is ok, or the refusal: resolved, claimed_by_other, not_claimed, reference_needed, reference_taken,
     evidence_needed, amount_needed, other_reference_needed, unknown_verdict, not_unknown, not_settled; of "it did not
     happen": sender_may_wake, seen_recorded, not_asked, unreachable, too_early; of what is said to have happened:
-    none_recorded, undone, left_out, not_shown, same_record, not_as_sent, other_amount, no_amount; of a correction:
-    as_recorded, done_anew; of our record being right: not_right, shows_nothing; of confirming:
+    none_recorded, undone, left_out, not_shown, same_record, not_final, not_as_sent, other_amount, no_amount; of a
+    correction: as_recorded, done_anew, reversal_booked; of our record being right: not_right, shows_nothing; of confirming:
     nothing_proposed, proposal_changed, own_proposal, proposer_lost_right, evidence_changed; of a process:
     not_waited_for, still_running; of a doubt: not_correctable, reason_needed; of any act: no_right (recorded in the
     run's stream).
@@ -322,9 +322,9 @@ def _apply(
             run=run, operation=operation, case=case, to=to, evidence=given.evidence, by=principal,
             confirmed_by=confirmed_by, **said,
         )  # fmt: skip
-        if entry is None:
+        if isinstance(entry, str):
             transaction.set_rollback(True)
-            return CaseResult(code="done_anew", detail=state_of(operation))
+            return CaseResult(code=entry, detail=state_of(operation))
         their_names.give_up(operation=operation, but=names)
     else:
         minor = (said.get("actual") or {}).get("actual_minor")

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef, Q
 
 from reconciliation import late, moves, reversing
 from reconciliation.models import Case, Operation, Reversal
@@ -84,6 +85,17 @@ def due(*, limit: int) -> list[uuid.UUID]:
     return list(found.values_list("pk", flat=True)[:limit])
 
 
+def done_after_all(*, limit: int) -> list[uuid.UUID]:
+    """Reversals that had ended without being done, and were done as our record has it now; not yet booked, and nobody
+    has a case about it."""
+    made = Operation.objects.filter(run=OuterRef("run"), reverses=OuterRef("operation"), state=OperationState.SUCCEEDED)
+    case = Case.objects.filter(operation=OuterRef("operation")).filter(~Q(state="resolved") | Q(verdict="noted"))
+    found = Reversal.objects.filter(Exists(made), ~Exists(case), operation__state=OperationState.SUCCEEDED)
+    found = found.exclude(result__in=["", R.DONE]).select_related("operation")
+    stands = [one for one in found if one.reference in (one.operation.external_reference, one.operation.other_reference)]
+    return [one.pk for one in stands[:limit]]
+
+
 def link(*, reversal_id: uuid.UUID, run: Run) -> None:
     """Note which run was started for it; again does nothing. That run may have ended meanwhile, unseen by what makes a
     reversal due, so it is looked at once more a moment later."""
@@ -105,14 +117,19 @@ def follow_up(*, reversal_id: uuid.UUID) -> None:
     """The reversal was settled, or its run is over: book what is known about the operation that it undoes.
 
     Done: that one is compensated, and the next of its run is proposed. Failed, with proof: whatever the other side
-    shows is looked at anew. Over without having been done: it has ended, and another may be proposed.
+    shows is looked at anew. Over without having been done: it has ended, and another may be proposed; if a
+    correction then says that it was done, that is booked as well.
     """
     with transaction.atomic(durable=True):
         run, reversal = _lock(reversal_id)
-        if reversal.ended_at is not None or reversal.run is None:
+        if reversal.run is None:
             return
         actor, operation = principals.system(), reversal.operation
         made = Operation.objects.filter(run=reversal.run, reverses=operation).order_by("-created_at").first()
+        if reversal.ended_at is not None:
+            if made is not None and made.state == operation.state == OperationState.SUCCEEDED:
+                reversing.book(run=run, operation=operation, reversal=reversal, actor=actor)
+            return
         reversal.due_at = None
         reversal.save(update_fields=["due_at"])
         if made is not None and made.state == OperationState.SUCCEEDED:

@@ -103,3 +103,16 @@ def test_a_contract_that_says_nothing_of_it_makes_it_not_confirmed(
     world.fault(MODE, seconds=600)
     run = world.work(world.approved(), until=lambda one: world.credit(one).state not in ("none", "sending"))
     assert world.credit(run).state == "unknown"
+
+
+def test_nobody_settles_it_as_done_while_they_have_only_taken_it_on(world: World, desk: Desk) -> None:
+    run = taken_on(world, seconds=600)
+    operation = world.credit(run)
+    desk.ask(operation)
+    [shown] = operation.observations.filter(source="probe").latest("at").raw["records"]
+    case = desk.case(run)
+    assert desk.settle(case, "happened", reference=shown["reference"]) == "not_final"
+    assert desk.settle(case, "differently", reference=shown["reference"], actual_minor=1) == "not_final"
+    operation.refresh_from_db()
+    assert (operation.state, operation.settled_at) == ("accepted", None)
+    assert {one.state for one in operation.reservations.all()} == {"reserved"}

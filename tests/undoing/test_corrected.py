@@ -1,0 +1,136 @@
+"""A correction and a reversal of the same operation: whichever comes first, what stands at billing is what we count."""
+
+import time
+
+import pytest
+
+from approvals.models import Allowance
+from reconciliation.models import Attempt, Case, Operation, Reversal
+from reconciliation.services import cases
+from runs import clock
+from runs.services import operate, principals
+from runs.tools.registry import tool
+from tests.desk.conftest import Desk
+from tests.desk.outside import again, note, void
+from tests.undoing.conftest import VOID, Undoing
+
+
+@pytest.fixture
+def desk(undo: Undoing) -> Desk:
+    return Desk(undo.world, principals.of_user(user=undo.world.people["tomas"]))
+
+
+def doubted(desk: Desk, operation: Operation) -> Case:
+    result = cases.doubt(operation_id=operation.pk, principal=desk.tomas, reason="the customer says so")
+    assert result.ok, result
+    return Case.objects.get(pk=result.detail["case"])
+
+
+def claimed(desk: Desk, operation: Operation) -> Case:
+    case = Case.objects.exclude(state="resolved").get(operation=operation)
+    assert cases.claim(case_number=case.pk, principal=desk.tomas).ok
+    return case
+
+
+def until_proof(operation: Operation) -> None:
+    contract = tool(operation.tool).contract
+    for attempt in Attempt.objects.filter(operation=operation):
+        while clock.now() <= attempt.send_before + contract.call_limit + contract.settling:
+            time.sleep(0.05)
+
+
+def spent() -> list[int]:
+    return [one.settled_minor for one in Allowance.objects.order_by("key")]
+
+
+def test_a_second_record_counts_on_when_the_first_is_reversed(undo: Undoing, desk: Desk) -> None:
+    """It came to light while the first was being undone: the reversal of one is not that of both."""
+    _, credit = undo.credited()
+    first, once = credit.external_reference, spent()
+    run = undo.approved(credit)
+    second = again(credit)
+    given = {"reference": first, "other_reference": second}
+    assert desk.settle(doubted(desk, credit), "twice", **given) == "ok" and spent() == [2 * one for one in once]
+    assert undo.world.work(run).state == "completed"
+    undo.relay()
+    assert (undo.state(credit), Reversal.objects.get().result, len(undo.voids())) == ("succeeded", "done", 1)
+    assert undo.propose(credit, reason="both").code in ("ok", "not_reversible")
+    case = claimed(desk, credit)
+    assert f"{first} was reversed, and {second} still stands" in case.why
+    assert desk.settle(case, "stands") == "not_right"
+    assert desk.settle(case, "happened", reference=second) == "ok"
+    undo.relay()
+    assert (undo.state(credit), credit.external_reference, spent()) == ("succeeded", second, once)
+
+
+def test_what_was_only_shown_keeps_the_operation_from_being_called_reversed(undo: Undoing, desk: Desk) -> None:
+    _, credit = undo.credited()
+    run, once = undo.approved(credit), spent()
+    second = again(credit)
+    assert desk.ask(credit) == "several"
+    undo.world.work(run)
+    undo.relay()
+    assert (undo.state(credit), spent()) == ("succeeded", once)
+    assert any(f"{second} still stands" in one.why for one in Case.objects.filter(operation=credit))
+    void(note(1, undo.world))
+    until_proof(credit)
+    case = Case.objects.filter(operation=credit).exclude(state="resolved").first()
+    assert case is not None and cases.claim(case_number=case.pk, principal=desk.tomas).ok
+    assert desk.settle(case, "did_not") == "ok"
+    assert undo.state(credit) == "failed" and not any(spent())
+
+
+def test_a_further_second_record_counts_although_an_earlier_one_was_reversed(undo: Undoing, desk: Desk) -> None:
+    _, credit = undo.credited()
+    first, once = credit.external_reference, spent()
+    twice = {"reference": first, "other_reference": again(credit)}
+    assert desk.settle(doubted(desk, credit), "twice", **twice) == "ok"
+    undo.world.work(undo.approved(credit))
+    undo.relay()
+    assert (undo.state(credit), spent()) == ("succeeded", once)
+    third = again(credit)
+    assert desk.settle(doubted(desk, credit), "twice", reference=first, other_reference=third) == "ok"
+    credit.refresh_from_db()
+    assert (credit.other_reference, spent()) == (third, [2 * one for one in once])
+    for left in (once, [0]):
+        undo.world.work(undo.approved(credit))
+        undo.relay()
+        assert spent() == left
+    assert undo.state(credit) == "compensated" and len(undo.voids()) == 3
+
+
+def test_a_reversal_that_was_done_after_all_is_booked(undo: Undoing, desk: Desk) -> None:
+    """It was settled as not done, its run was given up, and then it turned out otherwise."""
+    _, credit = undo.credited()
+    undo.world.fault("timeout_without_effect", VOID)
+    own = undo.world.work(undo.approved(credit), until=lambda one: Operation.objects.get(run=one).state == "unknown")
+    made = Operation.objects.get(run=own)
+    until_proof(made)
+    assert desk.settle(doubted_unknown(desk, made), "did_not") == "ok"
+    assert undo.world.work(own).state == "needs_person"
+    closed = {"as_state": "failed", "reason": "it is left", "what_stays": lambda _: ""}
+    assert operate.close(run_id=own.pk, principal=undo.priya, **closed).ok
+    undo.relay()
+    assert (Reversal.objects.get().result, undo.state(credit)) == ("failed", "succeeded")
+    tool(made.tool).send(effect=made.effect, identity=made.identity, wire_key=f"{made.identity}:late")
+    assert desk.ask(made) == "found"
+    reference = f"void of {credit.external_reference}"
+    assert desk.settle(claimed(desk, made), "happened", reference=reference) == "ok"
+    undo.relay()
+    assert undo.state(credit) == "compensated" and not any(spent()) and len(undo.voids()) == 1
+    until_proof(made)
+    assert desk.settle(doubted(desk, made), "did_not") == "reversal_booked"
+
+
+def doubted_unknown(desk: Desk, operation: Operation) -> Case:
+    from django.db import transaction
+
+    from reconciliation import moves
+    from reconciliation.case_opening import open_case
+
+    with transaction.atomic():
+        run, locked = moves.lock(operation_id=operation.pk)
+        kind = Case.Kind.NOT_CONFIRMED
+        case = open_case(run=run, operation=locked, kind=kind, why="asked often", actor=desk.tomas)
+    assert cases.claim(case_number=case.pk, principal=desk.tomas).ok
+    return case
