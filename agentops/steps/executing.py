@@ -118,7 +118,7 @@ def attempt(step: Step, proposal: Proposal, connector: Tool, *, resend: Resend) 
         return _held(step, opened)
     answer = call(connector, opened, began=began)
     faultpoints.reach("attempt.called")
-    went = patiently(partial(_record, opened, answer, connector, step, proposal), busy_too=True)
+    went = patiently(partial(_record, opened, answer, connector, step), busy_too=True)
     faultpoints.reach("attempt.recorded.after")
     return went
 
@@ -156,7 +156,7 @@ def call(connector: Tool, opened: execute.Opened, *, began: float) -> Answer:
     )
 
 
-def _record(opened: execute.Opened, answer: Answer, connector: Tool, step: Step, proposal: Proposal) -> Next:
+def _record(opened: execute.Opened, answer: Answer, connector: Tool, step: Step) -> Next:
     """Phase 3, and what follows from success in the same commit. An answer in hand is not given up because the
     database is away for a moment; if it stays away it is lost with this process, and the operation is found by
     asking."""
@@ -171,7 +171,7 @@ def _record(opened: execute.Opened, answer: Answer, connector: Tool, step: Step,
         troubled=opened.troubled, then=then,
     )  # fmt: skip
     if not gone_on:
-        step.hand.proposal = proposal  # a newer one was not committed
+        step.hand.proposal = None  # a newer one was not committed, or was, and nobody heard of it
         return Next.GO_ON
     run, went = gone_on[0]
     committed(step.lease, run)

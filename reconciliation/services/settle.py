@@ -72,12 +72,13 @@ def record_answer(
     """Phase 3: store the answer, close the attempt if it is still open, and move the operation if it still waits; then
     tell all workers what it says about the tool (`troubled` False: all was well when the call began).
 
-    `then` is done in the same commit if the operation succeeded; when it fails the answer is stored all the same."""
+    `then` is done in the same commit if the operation succeeds by it; when it fails the answer is stored all the same."""
     with transaction.atomic(durable=True):
         run, operation, attempt = moves.lock_attempt(attempt_id=attempt_id)
+        waited = operation.state in IN_FLIGHT
         with record.together(run=run):
             _take_in(run, operation, attempt, answer, contract, actor, troubled)
-        if then is not None and operation.state == S.SUCCEEDED:
+        if then is not None and waited and operation.state == S.SUCCEEDED:
             _try(then, operation)
         faultpoints.reach("attempt.recorded.before")
         return operation
