@@ -1,12 +1,9 @@
 """All there is to know about one operation: meant, allowed, sent, answered, found, concluded, corrected. Reads only."""
 
-import re
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from django.conf import settings
 from django.db.models import Prefetch
 
 from approvals.models import Vote
@@ -14,33 +11,8 @@ from reconciliation.models import Attempt, Case, Correction, Observation, Operat
 from reconciliation.queries import Seen, in_a_row
 from runs import queries
 from runs.models import Event
-from runs.tools.registry import SYSTEMS
 
-HIDDEN = "(secret, not shown)"
-_NAMES = re.compile(r"authori[sz]ation|api.?key|token|secret|password|cookie|signature|credential", re.IGNORECASE)
-_LOOKS = re.compile(r"\b(?:Bearer|Basic)\s+\S+|\b(?:sk|rk|whsec)_[A-Za-z0-9_]+")
 _RECORD_LINES = 500
-
-
-def without_secrets(value: Any) -> Any:
-    """The same JSON-like value without what opens a door: fields called so, our own secrets, what looks like one."""
-    known = [getattr(settings, one.secret, "") for one in SYSTEMS.values()]
-    return _hidden(value, [one for one in known if len(one) >= 6])
-
-
-def _hidden(value: Any, known: Sequence[str]) -> Any:
-    if isinstance(value, dict):
-        return {
-            key: HIDDEN if _NAMES.search(str(key)) and isinstance(one, str) and one else _hidden(one, known)
-            for key, one in value.items()
-        }
-    if isinstance(value, list):
-        return [_hidden(one, known) for one in value]
-    if isinstance(value, str):
-        for secret in known:
-            value = value.replace(secret, HIDDEN)
-        return _LOOKS.sub(HIDDEN, value)
-    return value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,9 +12,10 @@ from agentops.api.schemas import (
     OperationOut,
     VoteOut,
 )
-from agentops.explain import Explained, explain, without_secrets
+from agentops.explain import Explained, explain
 from agentops.pages.became import standing_sentence
 from reconciliation.models import Operation
+from runs.hiding import without_secrets
 
 
 def explained(*, operation: Operation, known: OperationOut) -> ExplainedOut:

@@ -7,12 +7,13 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
-from agentops.explain import explain, found, without_secrets
+from agentops.explain import explain, found
 from agentops.pages import live
 from agentops.pages.became import standing_sentence
 from agentops.pages.decision_facts import repeat_words
 from runs import times
 from runs.access import needs
+from runs.hiding import without_secrets
 from runs.tools.base import Contract
 from runs.tools.registry import SYSTEMS, TOOLS
 

@@ -34,6 +34,7 @@ from reconciliation.models.operation import SETTLED_ABSENT, OperationState
 from reconciliation.services import execute, processes, settle
 from reconciliation.services.settle import Answer
 from runs import clock, faultpoints, hot, leases, record, transitions
+from runs.hiding import without_secrets
 from runs.models import Evidence, Proposal, Run
 from runs.models.run import RunState
 from runs.tools.base import Ambiguous, NotSent, Overloaded, Refused, Tool
@@ -146,7 +147,8 @@ def call(connector: Tool, opened: execute.Opened, *, began: float) -> Answer:
     except Ambiguous as known:
         return Answer(result=Result.AMBIGUOUS, detail=known.detail, raw=known.raw)
     except Exception as unforeseen:  # noqa: BLE001  # bytes may be out: whatever went wrong, it may have happened
-        return Answer(result=Result.AMBIGUOUS, detail=f"the call broke off: {type(unforeseen).__name__}: {unforeseen}")
+        broke = without_secrets(f"the call broke off: {type(unforeseen).__name__}: {unforeseen}")
+        return Answer(result=Result.AMBIGUOUS, detail=broke)
     as_sent = "as sent" if not found.mismatch else "but not as sent"
     return Answer(
         result=Result.DONE,

@@ -36,8 +36,8 @@ class CaseResult:
     evidence_needed, amount_needed, other_reference_needed, unknown_verdict, not_unknown, not_settled; of "it did not
     happen": sender_may_wake, seen_recorded, not_asked, unreachable, too_early; of what is said to have happened:
     none_recorded, undone, left_out, not_shown, same_record, not_final, not_as_sent, other_amount, no_amount; of a
-    correction: as_recorded, done_anew, reversal_booked; of our record being right: not_right, shows_nothing; of confirming:
-    nothing_proposed, proposal_changed, own_proposal, proposer_lost_right, evidence_changed; of a process:
+    correction: as_recorded, done_anew, reversal_booked; of our record being right: not_right, shows_nothing; of
+    confirming: nothing_proposed, proposal_changed, own_proposal, proposer_lost_right, evidence_changed; of a process:
     not_waited_for, still_running; of a doubt: not_correctable, reason_needed; of any act: no_right (recorded in the
     run's stream).
 

@@ -92,8 +92,8 @@ def done_after_all(*, limit: int) -> list[uuid.UUID]:
     case = Case.objects.filter(operation=OuterRef("operation")).filter(~Q(state="resolved") | Q(verdict="noted"))
     found = Reversal.objects.filter(Exists(made), ~Exists(case), operation__state=OperationState.SUCCEEDED)
     found = found.exclude(result__in=["", R.DONE]).select_related("operation")
-    stands = [one for one in found if one.reference in (one.operation.external_reference, one.operation.other_reference)]
-    return [one.pk for one in stands[:limit]]
+    named = [(one, {one.operation.external_reference, one.operation.other_reference}) for one in found]
+    return [one.pk for one, names in named if one.reference in names][:limit]
 
 
 def link(*, reversal_id: uuid.UUID, run: Run) -> None:

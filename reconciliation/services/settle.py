@@ -72,7 +72,8 @@ def record_answer(
     """Phase 3: store the answer, close the attempt if it is still open, and move the operation if it still waits; then
     tell all workers what it says about the tool (`troubled` False: all was well when the call began).
 
-    `then` is done in the same commit if the operation succeeds by it; when it fails the answer is stored all the same."""
+    `then` is done in the same commit if the operation succeeds by it; when it fails the answer is stored all the
+    same."""
     with transaction.atomic(durable=True):
         run, operation, attempt = moves.lock_attempt(attempt_id=attempt_id)
         waited = operation.state in IN_FLIGHT

@@ -22,6 +22,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.exceptions import ConnectTimeoutError, MaxRetryError, NewConnectionError
 
+from runs.hiding import without_secrets
 from runs.tools.base import Ambiguous, NotSent, Overloaded, Refused, ToolError, Unreachable
 
 MAX_RAW = 4000  # characters of a body kept for people
@@ -182,7 +183,7 @@ class LimitedSession(requests.Session):
 def raw_answer(*, status: int, headers: Mapping[str, str], body: str) -> dict[str, Any]:
     """What came over the wire, bounded, without anything secret."""
     kept = {name.lower(): value[:300] for name, value in headers.items() if name.lower() in _KEPT_HEADERS}
-    return {"status": status, "headers": kept, "body": body[:MAX_RAW]}
+    return {"status": status, "headers": kept, "body": without_secrets(body[: 2 * MAX_RAW])[:MAX_RAW]}
 
 
 def never_connected(error: BaseException | None) -> bool:
@@ -198,7 +199,7 @@ def never_connected(error: BaseException | None) -> bool:
 def from_exception(*, system: str, error: BaseException | None) -> ToolError:
     """NotSent or Ambiguous, from what the `requests` library raised."""
     kind = type(error).__name__
-    raw = {"error": kind, "text": str(error)[:MAX_RAW]}
+    raw = {"error": kind, "text": without_secrets(str(error)[: 2 * MAX_RAW])[:MAX_RAW]}
     if never_connected(error):
         return NotSent(f"No connection to {system} could be made, so nothing was sent.", raw=raw)
     return Ambiguous(f"{system} gave no complete answer ({kind}).", raw=raw)
@@ -210,7 +211,7 @@ def from_status(*, system: str, code: str, detail: str, raw: dict[str, Any]) -> 
     `raw` is a `raw_answer`; `code` the other side's stable word for it, empty if it gave none; `detail` its sentence.
     """
     status = int(raw["status"])
-    said = f"{system} answered {status}" + (f": {detail[:500]}" if detail else ".")
+    said = f"{system} answered {status}" + (f": {without_secrets(detail[:2000])[:500]}" if detail else ".")
     if status == 429:
         return Overloaded(said, retry_after=raw["headers"].get("retry-after"), raw=raw)
     if status == 409:

@@ -6,6 +6,7 @@ from typing import Protocol, cast
 
 from django.conf import settings
 
+from runs.hiding import OURS
 from runs.tools.base import Contract, Ledger, Reverser, Tool
 from runs.tools.billing.live import CreateCredit
 from runs.tools.billing.statement import CreditNotes
@@ -35,6 +36,8 @@ SYSTEMS: dict[str, _System] = {
     "billing": _System("BILLING_URL", "BILLING_API_KEY", "Billing"),
     "helpdesk": _System("HELPDESK_URL", "HELPDESK_TOKEN", "Help desk"),
 }
+
+OURS.update(one.secret for one in SYSTEMS.values())
 
 TOOLS: dict[str, Connector] = {
     "billing.create_credit": CreateCredit,

@@ -12,10 +12,10 @@ from django.db import connections
 from django.test import Client
 from playwright.sync_api import Page, sync_playwright
 
-from agentops.explain import HIDDEN, without_secrets
 from reconciliation.models import Case, Correction, Operation, Statement
 from reconciliation.services import cases
 from runs import clock
+from runs.hiding import HIDDEN, without_secrets
 from runs.services import principals, tokens
 from tests.api.caller import Caller
 from tests.runpages import scenes, serving, world
@@ -118,6 +118,11 @@ def test_secrets_never_show(operation: Operation, tomas: Client, settings: Any) 
     page = html(tomas.get(f"/operations/{operation.pk}/"))
     assert "opens-every-door" not in page and "sk_live_9x" not in page and "Bearer abc" not in page and HIDDEN in page
     assert without_secrets({"n": 1, "list": [None, True, "plain"]}) == {"n": 1, "list": [None, True, "plain"]}
+    bytes_sent = '{"api_key": "x\\"y", "amount": "1"}'
+    assert without_secrets(bytes_sent) == f'{{"api_key": "{HIDDEN}", "amount": "1"}}'
+    assert without_secrets({"credentials": ["x"], "token": {"a": "b"}, "tokens": 3, "secret": ""}) == {
+        "credentials": HIDDEN, "token": HIDDEN, "tokens": 3, "secret": "",
+    }  # fmt: skip
 
 
 def test_every_tool_says_what_it_promises(tomas: Client) -> None:

@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import requests
@@ -273,3 +274,13 @@ def test_what_a_status_proves(status: int, code: str, kind: type[ToolError], kno
 
 def test_a_secret_is_not_shown() -> None:
     assert "sk_live" not in repr(Connection(system="billing", url="https://billing.example", secret="sk_live_1"))
+
+
+def test_our_key_said_back_to_us_is_not_kept(settings: Any) -> None:
+    settings.BILLING_API_KEY = "opens-every-door"
+    said = "Invalid API key provided: opens-every-door"
+    raw = raw_answer(status=401, headers={}, body=f'{{"error": "{said}", "api_key": "k"}}')
+    error = from_status(system="Billing", code="", detail=said, raw=raw)
+    broken = from_exception(system="Billing", error=ValueError(said))
+    assert "opens-every-door" not in f"{error.detail} {error.raw} {broken.raw}" and '"k"' not in raw["body"]
+    assert error.detail.startswith("Billing answered 401: Invalid API key provided: ")
