@@ -1,10 +1,12 @@
 """After a correction: whoever was told something else is to be told. A run that drafts a reply is started, once."""
 
 import datetime as dt
+import logging
 
 from django.db.models import CharField, Exists, OuterRef, Value
 from django.db.models.functions import Cast, Concat
 
+from agentops.busy import is_gone
 from agentops.starting import start_workflow
 from reconciliation.models import Correction, Operation
 from reconciliation.models.operation import OperationState
@@ -13,6 +15,7 @@ from runs.models import Run
 from runs.money import Money
 from runs.tools.helpdesk.contract import DRAFT_REPLY
 
+log = logging.getLogger(__name__)
 PREFIX = "correction:"
 NOT_OLDER = dt.timedelta(days=30)  # what was put right before this existed, or long ago, starts nothing
 
@@ -24,15 +27,24 @@ def start_notices(*, limit: int) -> int:
     started = Run.objects.filter(start_key=Concat(Value(PREFIX), Cast(OuterRef("pk"), CharField())))
     due = Correction.objects.filter(Exists(told), ~Exists(started), at__gt=clock.now() - NOT_OLDER)
     due = due.exclude(operation__tool=DRAFT_REPLY.name).select_related("operation__run", "case", "corrected_by")
-    found = list(due.order_by("pk")[:limit])
-    for entry in found:
+    return sum(_started(entry) for entry in due.order_by("pk")[:limit])
+
+
+def _started(entry: Correction) -> bool:
+    """One that cannot be started holds up no other."""
+    try:
         start_workflow(
             name="correction_notice",
             data=_notice(entry),
             initiator=entry.corrected_by,
             start_key=f"{PREFIX}{entry.pk}",
         )
-    return len(found)
+    except Exception as problem:
+        if is_gone(problem=problem):
+            raise
+        log.exception("no notice could be started for %s", entry)
+        return False
+    return True
 
 
 def _notice(entry: Correction) -> dict[str, str]:
@@ -46,7 +58,7 @@ def _notice(entry: Correction) -> dict[str, str]:
 
 
 def _now(operation: Operation, before: str) -> str:
-    if operation.state == OperationState.FAILED:
+    if operation.state != OperationState.SUCCEEDED:  # it may have been reversed by now
         return (
             f"What we told you about, {before}, does not stand. We are looking into what follows and will write again."
         )

@@ -118,12 +118,17 @@ def disputes_in_words(*, operations: Iterable[Operation]) -> str:
 # ---- what was found
 
 
-def judge(*, run: Run, operation: Operation, found: Record, what: str, actor: Principal) -> None:
-    """Compare a record that `what` (a lookup, a late answer) brought with the settled operation: a person has to see
-    what contradicts it, once."""
-    if found.void and voided_by_reversal(operation=operation, names=(found.reference, *found.also)):
+def judge(
+    *, run: Run, operation: Operation, found: Record, what: str, actor: Principal, asked_at: dt.datetime | None = None
+) -> None:
+    """Compare a record that `what` (a lookup, put at `asked_at`, or a late answer) brought with the settled operation:
+    a person has to see what contradicts it, once."""
+    names = (found.reference, *found.also)
+    if found.void and voided_by_reversal(operation=operation, names=names):
         return  # our own reversal did, or may have; once that has failed it is looked at again
     why = _contradiction(operation, found, what)
+    if not found.void and asked_at is not None and _reversed_before(operation, names, asked_at):
+        why = f"{what} shows that {found.reference} stands, although our record says that it was reversed"
     if why and not Case.objects.filter(operation=operation, verdict=Case.Verdict.NOTED, why__contains=why).exists():
         kind = Case.Kind.DIFFERENT
         if other := successor(operation):
@@ -135,6 +140,12 @@ def voided_by_reversal(*, operation: Operation, names: Iterable[str]) -> bool:
     """Is the record of these names void, or may it be, because a reversal of ours was sent?"""
     sent = Operation.objects.filter(reverses=operation, reverses_reference__in=list(names))
     return sent.filter(state__in=(*IN_FLIGHT, OperationState.SUCCEEDED)).exists()
+
+
+def _reversed_before(operation: Operation, names: Iterable[str], asked_at: dt.datetime) -> bool:
+    """Was a record of these names undone, as our record has it, before they were asked?"""
+    undone = operation.reversed_by.filter(reverses_reference__in=list(names), state=OperationState.SUCCEEDED)
+    return undone.filter(settled_at__lt=asked_at).exists()
 
 
 def _contradiction(operation: Operation, found: Record, what: str) -> str:

@@ -286,7 +286,7 @@ def record_lookup(
             _after_probe(run, operation, observation, lookup, contract, attempts, actor)
         else:
             for one in lookup.records if lookup else ():
-                late.judge(run=run, operation=operation, found=one, what="a lookup", actor=actor)
+                late.judge(run=run, operation=operation, found=one, what="a lookup", actor=actor, asked_at=asked_at)
         late.looked(run=run, operation=operation, by=observation, contract=contract, actor=actor)
         transitions.wake(run=run, mark=False)
         faultpoints.reach("probe.recorded.before")

@@ -1,6 +1,7 @@
 """A correction and a reversal of the same operation: whichever comes first, what stands at billing is what we count."""
 
 import time
+from typing import Any
 
 import pytest
 from django.db import transaction
@@ -12,9 +13,10 @@ from reconciliation.models import Attempt, Case, Operation, Reversal
 from reconciliation.services import cases
 from runs import clock
 from runs.services import operate, principals
+from runs.tools.base import Record
 from runs.tools.registry import tool
 from tests.desk.conftest import Desk
-from tests.desk.outside import again, note, void
+from tests.desk.outside import again, lookup_brings, note, void
 from tests.undoing.conftest import VOID, Undoing
 
 
@@ -132,3 +134,30 @@ def test_a_reversal_that_was_done_after_all_is_booked(undo: Undoing, desk: Desk)
     assert undo.state(credit) == "compensated" and not any(spent()) and len(undo.voids()) == 1
     until_proof(made)
     assert desk.settle(doubted(desk, made), "did_not") == "reversal_booked"
+
+
+def test_what_is_reversed_has_to_be_void_there(undo: Undoing, desk: Desk) -> None:
+    _, credit = undo.credited()
+    undo.world.work(undo.approved(credit))
+    undo.relay()
+    case = opened(desk, credit)
+    assert (undo.state(credit), desk.settle(case, "stands")) == ("compensated", "ok")
+    shown = credit.observations.filter(source="sender").latest("at").raw["records"][0]
+    stands = Record(reference=shown["reference"], identity=credit.identity, at=None, mismatch={}, raw={})
+    lookup_brings(credit, stands)
+    case = claimed(desk, credit)
+    assert f"{credit.external_reference} stands, although" in case.why
+    lookup_brings(credit, stands)
+    assert desk.settle(case, "stands", ask=False) == "not_right"
+
+
+def test_both_records_are_at_stake_in_what_happened_twice(undo: Undoing, desk: Desk, settings: Any) -> None:
+    _, credit = undo.credited()
+    given = {"reference": credit.external_reference, "other_reference": again(credit)}
+    assert desk.settle(doubted(desk, credit), "twice", **given) == "ok"
+    assert credit.amount_minor is not None
+    settings.SETTLE_ALONE_UP_TO = {"USD": credit.amount_minor}
+    for number in (0, 1):
+        void(note(number, undo.world))
+    until_proof(credit)
+    assert desk.settle(doubted(desk, credit), "did_not") == "proposed"
