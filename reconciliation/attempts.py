@@ -66,7 +66,7 @@ class Shown:
         if "amount_minor" not in self.mismatch:
             return sent
         recorded = self.mismatch["amount_minor"][1]
-        known = recorded.isascii() and recorded.isdigit() and int(recorded) <= MAX_MINOR
+        known = recorded.isascii() and recorded.isdigit() and len(recorded) < 20 and int(recorded) <= MAX_MINOR
         return int(recorded) if known else None
 
 

@@ -115,6 +115,14 @@ def disputes_in_words(*, operations: Iterable[Operation]) -> str:
     return " ".join(case.dispute for case in found.order_by("number"))
 
 
+def corrected_since(*, operations: Iterable[Operation], at: dt.datetime) -> str:
+    """Which of them our record says otherwise of than it did at that time, as a sentence without its full stop; empty
+    where none is."""
+    changed = [one for one in operations if one.corrected_at is not None and one.corrected_at > at]
+    named = [str(one.corrections.latest("number").before.get("external_reference") or one.identity) for one in changed]
+    return f"our record of {', '.join(named)} was corrected after this was prepared" if named else ""
+
+
 # ---- what was found
 
 

@@ -352,8 +352,7 @@ def probe_now(request: HttpRequest, operation_id: uuid.UUID) -> HttpResponse:
         return refused(request, reason=OTHER_LOGIN)
     operation = get_object_or_404(Operation, pk=operation_id)
     result = cases.probe_now(operation_id=operation.pk, principal=principals.of_user(user=user_of(request)))
-    back = request.POST.get("case", "")
-    to = redirect(reverse("case", args=[int(back)]) if back.isascii() and back.isdigit() else "cases")
+    to = _back(request, operation) or redirect("cases")
     return _answer(request, result, done="The other side is asked now. Nothing else is sent.", to=to)
 
 
@@ -367,12 +366,13 @@ def operation_doubt(request: HttpRequest, operation_id: uuid.UUID) -> HttpRespon
     principal, reason = principals.of_user(user=user_of(request)), request.POST.get("reason", "")[:4000]
     result = cases.doubt(operation_id=operation.pk, principal=principal, reason=reason)
     to = redirect("case", result.detail["case"]) if "case" in result.detail else _back(request, operation)
+    to = to or redirect("run", operation.run_id)
     done = "This case is about our own record. Until it is settled its run tells nobody anything more."
     return _answer(request, result, done=done, to=to)
 
 
-def _back(request: HttpRequest, operation: Operation) -> HttpResponse:
+def _back(request: HttpRequest, operation: Operation) -> HttpResponse | None:
+    """To the case it was asked from, if that is one of the operation's."""
     number = request.POST.get("case", "")
-    if number.isascii() and number.isdigit() and operation.cases.filter(pk=int(number[:18])).exists():
-        return redirect("case", int(number[:18]))
-    return redirect("run", operation.run_id)
+    known = number.isascii() and number.isdigit() and len(number) < 16
+    return redirect("case", int(number)) if known and operation.cases.filter(pk=int(number)).exists() else None

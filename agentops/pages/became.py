@@ -81,7 +81,7 @@ def _of_operation(operation: Operation) -> str:
     reference = f" as {operation.external_reference}" if operation.external_reference else ""
     if operation.corrected:
         entry = operation.corrections.select_related("case", "corrected_by", "confirmed_by").latest("number")
-        return entry.words
+        return f"{entry.words} It was reversed later." if operation.state == O.COMPENSATED else entry.words
     twice = f" {operation.other_reference} is a second one, to be reversed there." if operation.other_reference else ""
     proved = "An admin settled that it was not done." if operation.settled_by == "person" else "Proved not done."
     return {

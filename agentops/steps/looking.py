@@ -14,12 +14,14 @@ _SETTLED = hot.Query(lambda run: reversing.annotated(Operation.objects.filter(ru
 
 
 def held_up(run: Run, *, actor: Principal) -> Next | None:
-    """Why the locked run may not go on to tell of what it did: it has to be looked up first, or it is in dispute or
-    being undone, and a person has the run. None when nothing speaks against it."""
+    """Why the locked run may not go on to tell of what it did: it has to be looked up first, or it is in dispute, was
+    corrected or is being undone, and a person has the run. None when nothing speaks against it."""
     settled = _SETTLED(run=run.pk)
     if any(late.is_unasked(one) for one in settled):
         return Next.LOOK
     disputed = late.disputed(settled)
+    if not disputed and (changed := _corrected(run, settled)):
+        return hand_over(run, code=Reason.IN_DISPUTE, reason=f"{changed}; nothing follows on it", actor=actor)
     if not disputed:
         undone = reversing.undone_in_words(operations=settled)
         if not undone:
@@ -27,6 +29,16 @@ def held_up(run: Run, *, actor: Principal) -> Next | None:
         return hand_over(run, code=Reason.REVERSED, reason=f"{undone}; nothing follows on it", actor=actor)
     reason = late.disputes_in_words(operations=disputed)
     return hand_over(run, code=Reason.IN_DISPUTE, reason=reason, actor=actor)
+
+
+def _corrected(run: Run, settled: list[Operation]) -> str:
+    """What was put right since the action in hand was proposed, or since the run was sent on to read or decide."""
+    if not any(one.corrected for one in settled):
+        return ""
+    at = run.state_since
+    if run.state == RunState.EXECUTING:
+        at = run.proposals.latest("number").created_at
+    return late.corrected_since(operations=settled, at=at)
 
 
 def look(step: Step) -> Next:

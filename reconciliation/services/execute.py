@@ -134,7 +134,7 @@ def _checked(
         return Held(code="look_first", detail="what was done before is looked up first")
     if contract.only_reverses and reversing.is_unlinked(run=run):
         return Held(code="unlinked", detail="the proposal that it carries out to name this run")
-    good = _in_dispute(run, ours) or _allowed(
+    good = _in_dispute(run, ours, proposal) or _allowed(
         run=run, proposal=proposal, contract=contract, facts=facts, authority=authority, operation=found
     )
     made: Operation | Void
@@ -150,12 +150,15 @@ def _checked(
     return made
 
 
-def _in_dispute(run: Run, ours: list[Operation]) -> Void | None:
-    """Nothing follows on what the other side shows otherwise than we have it, nor on what is being undone."""
+def _in_dispute(run: Run, ours: list[Operation], proposal: Proposal) -> Void | None:
+    """Nothing follows on what the other side shows otherwise than we have it, nor on what is being undone, nor on what
+    our record said before it was put right."""
     if run.cancel_requested_at is not None:
         return None
     if disputed := late.disputed(ours):
         return Void(code="in_dispute", detail=late.disputes_in_words(operations=disputed).rstrip("."))
+    if changed := late.corrected_since(operations=ours, at=proposal.created_at):
+        return Void(code="in_dispute", detail=changed)
     undone = reversing.undone_in_words(operations=ours)
     return Void(code="reversed", detail=undone) if undone else None
 

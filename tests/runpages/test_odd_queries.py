@@ -1,8 +1,11 @@
 """Pages about many runs, asked for in every awkward way, answer."""
 
+import datetime as dt
+
 import pytest
 
 from runs.models import Batch
+from tests.runpages import scenes, world
 from tests.runpages.test_many import OPERATE, VIEW, Maker, me, several
 
 
@@ -29,3 +32,14 @@ def test_odd_queries(db: str, signed_in: Maker, query: dict[str, object]) -> Non
     if batch is not None:
         for page in ("0", "-1", "9" * 15, "9" * 30, "\x00", "²"):
             assert client.get(f"/runs/many/{batch.pk}/", {"page": page}).status_code < 500, page
+
+
+def test_odd_cases_named_with_an_operation(db: str, signed_in: Maker) -> None:
+    _, operation = scenes.completed(world.NOW - dt.timedelta(hours=5))
+    client = signed_in(VIEW, OPERATE, "reconciliation.settle_case", "reconciliation.view_case")
+    client.raise_request_exception = False
+    for case in ("9" * 5000, "9" * 19, "-1", "²", "\x00", "1e3", ""):
+        for form in ({"case": case}, {"case": case, "reason": "a\x00b"}):
+            for act in ("doubt", "probe", "reverse"):
+                answer = client.post(f"/operations/{operation.pk}/{act}", me(**form))
+                assert answer.status_code in (302, 404, 409, 422), (act, case[:20], answer.status_code)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
+from agentops.pages.became import standing_sentence
 from approvals.models import Allowance
 from reconciliation import moves
 from reconciliation.case_opening import open_case
@@ -17,6 +18,7 @@ from runs.tools.base import Record
 from runs.tools.registry import tool
 from tests.desk.conftest import Desk
 from tests.desk.outside import again, lookup_brings, note, void
+from tests.engine.conftest import CREATE
 from tests.undoing.conftest import VOID, Undoing
 
 
@@ -111,6 +113,7 @@ def test_a_further_second_record_counts_although_an_earlier_one_was_reversed(und
         undo.relay()
         assert spent() == left
     assert undo.state(credit) == "compensated" and len(undo.voids()) == 3
+    assert standing_sentence(operation=credit).endswith("It was reversed later.")
 
 
 def test_a_reversal_that_was_done_after_all_is_booked(undo: Undoing, desk: Desk) -> None:
@@ -161,3 +164,23 @@ def test_both_records_are_at_stake_in_what_happened_twice(undo: Undoing, desk: D
         void(note(number, undo.world))
     until_proof(credit)
     assert desk.settle(doubted(desk, credit), "did_not") == "proposed"
+
+
+def test_what_is_corrected_meanwhile_is_not_told_as_it_was(undo: Undoing, desk: Desk) -> None:
+    undo.world.fault("overloaded", "helpdesk.tickets.update", times=None, retry_after="none", seconds=1)
+    run = undo.world.work(
+        undo.world.start("CS-8815"), until=lambda one: one.state == "waiting" and undo.world.used()[0][1] > 0
+    )
+    credit = undo.world.credit(run)
+    void(note(0, undo.world))
+    until_proof(credit)
+    case = doubted(desk, credit)
+    assert desk.settle(case, "did_not") == "ok"
+    undo.world.sandbox.clear_faults()
+    run = undo.world.work(run)
+    assert (run.state, run.person_code) == ("needs_person", "in_dispute")
+    assert "was corrected after this was prepared" in run.person_reason
+    assert [one["operation"] for one in undo.world.effects()] == [CREATE], "nobody is told of it"
+    assert operate.gather_again(run_id=run.pk, principal=undo.priya, reason="go on without it").ok
+    run = undo.world.work(run, until=lambda one: one.state not in ("gathering", "deciding", "authorising"))
+    assert run.person_code != "in_dispute"
