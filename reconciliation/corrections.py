@@ -33,9 +33,9 @@ def successor(operation: Operation) -> Operation | None:
 
 def booked_as_undone(reversal: Operation) -> bool:
     """What this operation undid is recorded as undone, which is never taken back."""
-    undone = Operation.objects.filter(pk=reversal.reverses_id).first()
-    if undone is None:
+    if reversal.reverses_id is None:
         return False
+    undone = Operation.objects.get(pk=reversal.reverses_id)
     if undone.state == S.COMPENSATED:
         return undone.external_reference == reversal.reverses_reference or undone.other_reversed
     return undone.other_reversed and undone.as_settled("other_reference") == reversal.reverses_reference

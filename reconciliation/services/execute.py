@@ -151,8 +151,7 @@ def _checked(
 
 
 def _in_dispute(run: Run, ours: list[Operation], proposal: Proposal) -> Void | None:
-    """Nothing follows on what the other side shows otherwise than we have it, nor on what is being undone, nor on what
-    our record said before it was put right."""
+    """Nothing follows on what is in dispute, is being undone, or was put right after this was proposed."""
     if run.cancel_requested_at is not None:
         return None
     if disputed := late.disputed(ours):
