@@ -12,7 +12,7 @@ from typing import Any
 from django.db import connection, transaction
 
 from reconciliation import late, moves, their_names
-from reconciliation.attempts import may_have_acted, seen_recorded, sent_attempts, standing_references
+from reconciliation.attempts import may_have_acted, seen_recorded, sent_attempts, shown, standing_references
 from reconciliation.case_opening import open_case, resolve_by_probe
 from reconciliation.classification import (
     WITHOUT_EFFECT,
@@ -346,8 +346,9 @@ def _still_to_come(operation: Operation, contract: Contract) -> bool:
 
 
 def _not_carried_out(run: Run, operation: Operation, lookup: Lookup, actor: Principal) -> bool:
-    """They took it on and then did not do it, which their one record of it says: it failed, by their own word."""
-    if len(lookup.records) != 1 or not lookup.records[0].void:
+    """They took it on and then did not do it, which the one record that they ever showed says: by their own word."""
+    every = shown(observations=operation.observations.order_by("at"))
+    if len(lookup.records) != 1 or not all(one.void for one in every):
         return False
     why = f"{operation.system} took it on as {lookup.records[0].reference}, and did not carry it out"
     moves.move(
@@ -363,8 +364,8 @@ def _found(
 ) -> bool:
     """Settle by the one record that is shown, unless that may not be all there is: another one was shown before, or of
     several calls, each of which may make one, not all were over (`over`) and shown when the question was put."""
-    shown = standing_references(observations=operation.observations.order_by("at"))
-    if others := [one for one in shown if one != found.reference]:
+    standing = standing_references(observations=operation.observations.order_by("at"))
+    if others := [one for one in standing if one != found.reference]:
         why = f"{observation.summary}; shown before: {', '.join(others)}"
         open_case(run=run, operation=operation, kind=Case.Kind.DUPLICATE, why=why, actor=actor)
         return False

@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from reconciliation.attempts import shown
 from reconciliation.models import Case, Operation
 from runs import clock
 from runs.models import Event, Run
+from runs.tools.base import Record
 from runs.tools.billing.live import CreateCredit
 from tests.desk.conftest import Desk
-from tests.desk.outside import note, open_cases, tell
+from tests.desk.outside import again, lookup_brings, note, open_cases, tell
 from tests.engine.conftest import World
 
 MODE = "accepted_outcome_later"
@@ -115,4 +117,17 @@ def test_nobody_settles_it_as_done_while_they_have_only_taken_it_on(world: World
     assert desk.settle(case, "differently", reference=shown["reference"], actual_minor=1) == "not_final"
     operation.refresh_from_db()
     assert (operation.state, operation.settled_at) == ("accepted", None)
+    assert {one.state for one in operation.reservations.all()} == {"reserved"}
+
+
+def test_one_of_two_not_carried_out_is_no_failure(world: World, desk: Desk) -> None:
+    """The other one was shown before, and a list that leaves it out proves nothing."""
+    operation = world.credit(taken_on(world, seconds=600))
+    reference = again(operation)
+    assert desk.ask(operation) == "several"
+    mine = Record(reference=note(0, world), identity=operation.identity, at=None, mismatch={}, raw={}, void=True)
+    first = next(one for one in shown(observations=operation.observations.order_by("at")) if one.pending)
+    lookup_brings(operation, replace(mine, reference=first.reference))
+    operation.refresh_from_db()
+    assert (operation.state, reference != first.reference) == ("accepted", True)
     assert {one.state for one in operation.reservations.all()} == {"reserved"}
