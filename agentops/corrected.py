@@ -38,6 +38,7 @@ def _started(entry: Correction) -> bool:
             data=_notice(entry),
             initiator=entry.corrected_by,
             start_key=f"{PREFIX}{entry.pk}",
+            from_within=True,
         )
     except Exception as problem:
         if is_gone(problem=problem):

@@ -5,6 +5,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from agentops.workflows.base import Narrowed, Workflow
+from agentops.workflows.correction_notice import CorrectionNotice
 from agentops.workflows.registry import UnknownWorkflow, workflow
 from agentops.workflows.reversal import Reversal
 from approvals import rules
@@ -24,15 +25,24 @@ class BadInput(Exception):
         self.faults = faults
 
 
-def start_workflow(*, name: str, data: Any, initiator: Principal, start_key: str = "") -> Started:
+# what they say or undo comes from our own record, which nobody can give by hand
+FROM_WITHIN = {
+    Reversal.name: "it is proposed from the run, or the case, of what it undoes",
+    CorrectionNotice.name: "a correction starts it where the customer had been written to",
+}
+
+
+def start_workflow(
+    *, name: str, data: Any, initiator: Principal, start_key: str = "", from_within: bool = False
+) -> Started:
     """Start the newest version of the workflow `name`. Without a key of the starter's own, the workflow's natural one
-    is used, so the same ticket is one run.
+    is used, so the same ticket is one run. `from_within`: the product itself starts it.
 
     Raises UnknownWorkflow, BadInput, StartConflict.
     """
     found = workflow(name)
-    if name == Reversal.name:  # it undoes what a run of ours did, and what that was nobody can say by hand
-        raise UnknownWorkflow("a reversal is not started: it is proposed from the run, or the case, of what it undoes")
+    if name in FROM_WITHIN and not from_within:
+        raise UnknownWorkflow(f"{name} is not started by its name: {FROM_WITHIN[name]}")
     try:
         checked = found.Input.model_validate(data).plain_dict()
     except ValidationError as problem:

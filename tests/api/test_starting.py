@@ -182,3 +182,10 @@ def test_the_run_is_the_integrations_own(desk: Caller) -> None:
     assert (run.initiator.kind, run.initiator.key) == (Principal.Kind.INTEGRATION, "integration:helpdesk")
     assert (run.run_as.kind, run.agent.kind) == (Principal.Kind.SERVICE, Principal.Kind.AGENT)
     assert len({run.initiator_id, run.run_as_id, run.agent_id}) == 3
+
+
+@pytest.mark.parametrize("name", ["reversal", "correction_notice"])
+def test_what_rests_on_our_own_record_is_not_started_by_name(desk: Caller, name: str) -> None:
+    answer = desk.start({"workflow": name, "input": {"case": "RC-1", "ticket": "CS-1", "subject": "x", "body": "y"}})
+    assert answer.status_code == 422 and "not started by its name" in json.dumps(answer.json())
+    assert not Run.objects.exists()
