@@ -39,7 +39,7 @@ def choices(listing: Listing) -> list[Choice]:
     """In the order of the form. A fixed number of queries."""
     policies = list(Policy.objects.filter(active__isnull=False).select_related("active").order_by("name"))
     asking = [(one, rule) for one in policies if one.active for rule in one.active.rules["rules"] if rule.get("ask")]
-    groups = sorted({str(rule["ask"]["group"]) for _, rule in asking} | set(GROUP_WORDS))
+    groups = sorted({_first_group(rule["ask"]) for _, rule in asking} | set(GROUP_WORDS))
     rules = [(one.slug, f"{one.name}: any rule") for one in policies]
     rules += [(f"{one.slug}/{rule['id']}", f"{one.name}: {rule['text']}") for one, rule in asking]
     given = (
@@ -99,6 +99,11 @@ def _money(listing: Listing, name: str) -> str:
 
 def _tools() -> list[str]:
     return list(PolicyTool.objects.order_by("tool").values_list("tool", flat=True))
+
+
+def _first_group(ask: dict[str, Any]) -> str:
+    """What the filter compares with: the group by itself, or the first that the first stage asks."""
+    return str(ask["stages"][0]["groups"][0] if ask.get("stages") else ask["group"])
 
 
 def _title(tool: str) -> str:

@@ -218,3 +218,12 @@ def test_zone_and_keys_are_kept_for_the_person(maya: User) -> None:
     assert preferences.of(user=maya).keys and preferences.of(user=maya).zone == "Asia/Tokyo"
     assert browser.post("/account/preferences/keys", {"user": "0"}).status_code == 409
     assert '<option value="Asia/Tokyo" selected>' in browser.get("/account/preferences/").text
+
+
+def test_a_policy_that_asks_stages_is_among_the_filters(maya: User) -> None:
+    world.person("Jonas Weber", "manager")
+    stages = [{"name": name, "groups": ["manager"], "quorum": 1} for name in ("First", "Second")]
+    times = {"respond_within_minutes": 60, "valid_for_minutes": 60}
+    rule = {**world.DOCUMENT["rules"][2], "ask": {"order": "sequential", "stages": stages, **times}}
+    world.policy(document={**world.DOCUMENT, "rules": [rule]})
+    assert signed_in(maya).get("/approvals/").status_code == 200
