@@ -22,7 +22,7 @@ from reconciliation import windows
 from runs import keeping, transitions
 from runs.models import Principal, Proposal, Run
 from runs.models.run import RunState
-from runs.money import Money, MoneyError, parse_amount
+from runs.money import Money, MoneyError, parse_shown
 from runs.tools.registry import UnknownTool, contract
 
 
@@ -81,7 +81,7 @@ def _draft(hand: Hand, typed: str) -> Draft | Objection:
         return Objection(code="amount_fixed")
     entry: Any = workflow(run.workflow, run.workflow_version)
     try:
-        money = parse_amount(text=_plain(typed), currency=proposal.currency)
+        money = parse_shown(text=typed, currency=proposal.currency)
     except MoneyError as problem:
         return Objection(code="amount_unreadable", detail={"why": str(problem)})
     if money.minor == proposal.amount_minor:
@@ -91,11 +91,6 @@ def _draft(hand: Hand, typed: str) -> Draft | Objection:
     if isinstance(found, Refused):
         return Objection(code="amount_not_possible", detail={"why": found.reason})
     return _allowed(entry, run, proposal, found, facts) or found
-
-
-def _plain(typed: str) -> str:
-    """Digits and a point; the commas of an amount as it is shown are no error."""
-    return typed.strip().replace(",", "").lstrip("$€£¥ ")
 
 
 def _allowed(entry: Any, run: Run, old: Proposal, draft: Draft, facts: Any) -> Objection | None:

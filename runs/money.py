@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, StrictStr
 
 MAX_MINOR = 10**15 - 1  # below 2**53, so every JSON reader and CEL agree on it
 _AMOUNT = re.compile(r"(0|[1-9][0-9]*)(\.[0-9]+)?")
+_THOUSANDS = re.compile(r"[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]+)?")
 _MINOR = re.compile(r"[1-9][0-9]*")
 # every currency that is legal tender somewhere today, by CLDR's territory table
 _CURRENT = {
@@ -101,6 +102,17 @@ def parse_amount(*, text: str, currency: str) -> Money:
     if not 0 < minor <= MAX_MINOR:
         raise MoneyError("must be more than zero" if minor == 0 else "is larger than any amount handled here")
     return Money(minor, code)
+
+
+def parse_shown(*, text: str, currency: str) -> Money:
+    """The same for an amount that may be written as pages show it: `1,200.00`, `$1,200.00` or `1,200.00 USD`, with the
+    sign or code of this very currency. A comma that parts no thousands is refused, as it may mean a point."""
+    code = currency_code(currency)
+    said = text.strip()
+    if said[-3:].upper() == code or said[:3].upper() == code:
+        said = (said[:-3] if said[-3:].upper() == code else said[3:]).strip()
+    said = said.removeprefix(get_currency_symbol(code, locale="en_US")).strip()
+    return parse_amount(text=said.replace(",", "") if _THOUSANDS.fullmatch(said) else said, currency=code)
 
 
 def parse_minor(*, text: str, currency: str) -> Money:

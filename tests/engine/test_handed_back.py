@@ -142,6 +142,8 @@ def test_an_amount_that_policy_facts_or_form_do_not_take_changes_nothing(world: 
         ("-5", "amount_unreadable"),
         ("12.345", "amount_unreadable"),
         ("much", "amount_unreadable"),
+        ("11,50", "amount_unreadable"),
+        ("€1100", "amount_unreadable"),
         ("0", "amount_unreadable"),
         ("1200.01", "amount_not_possible"),
     ):

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from runs.money import MAX_MINOR, MinorText, Money, MoneyError, exponent, parse_amount, parse_minor
+from runs.money import MAX_MINOR, MinorText, Money, MoneyError, exponent, parse_amount, parse_minor, parse_shown
 
 GOOD = [
     ("500", "JPY", 500, "¥500"),
@@ -55,3 +55,14 @@ def test_what_is_no_currency_is_refused(currency: str) -> None:
 def test_minor_units_are_whole_numbers(minor: object) -> None:
     with pytest.raises(MoneyError):
         Money(minor, "USD")  # type: ignore[arg-type]  # that is the point
+
+
+@pytest.mark.parametrize("text", ["1200", "1,200.00", " $1,200.00 ", "1,200.00 USD", "usd 1200.0", "$1200"])
+def test_an_amount_as_pages_show_it_is_read(text: str) -> None:
+    assert parse_shown(text=text, currency="USD") == Money(120_000, "USD")
+
+
+@pytest.mark.parametrize("text", ["12,50", "1,2,3", "1,20", ",100", "€1200", "1200 EUR", "1.200,00", "$-5", "USD", ""])
+def test_an_amount_that_may_mean_another_is_refused(text: str) -> None:
+    with pytest.raises(MoneyError):
+        parse_shown(text=text, currency="USD")
