@@ -30,6 +30,8 @@ WORDS = {
     "away_too": "Whoever you chose is away then, with a stand-in of their own, and it goes no further. Choose another.",
     "overlaps": "There is a stand-in for part of that time already. End that first, or choose another time.",
     "over": "That time is over already, or ends before it begins. Choose a later end.",
+    "own_stand_in": "Nobody makes themselves somebody's stand-in: they name you, or another admin does.",
+    "too_far": "That begins more than a year from now. Choose an earlier time.",
     "too_long": "That is more than a year. Choose an earlier end.",
     "note_too_long": "The note is too long: at most 300 characters.",
     "no_such_absence": "There is no such entry any more.",

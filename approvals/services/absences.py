@@ -24,8 +24,8 @@ NOTE_LENGTH = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbsenceResult:
-    """`code` is ok, or a refusal: no_right, no_such_person, nobody_else, cannot_vote, away_too, overlaps, over,
-    too_long, note_too_long, no_such_absence, ended_before, own_remit."""
+    """`code` is ok, or a refusal: no_right, no_such_person, nobody_else, own_stand_in, cannot_vote, away_too,
+    overlaps, over, too_long, too_far, note_too_long, no_such_absence, ended_before, own_remit."""
 
     code: str
     absence: Absence | None = None
@@ -42,7 +42,7 @@ def arrange(
     """Let `stand_in` answer for `person` from `begins` until `ends`; one's own, or with the right to arrange others'.
 
     Who stands in holds the right to vote by themselves, and is not away with a stand-in of their own meanwhile: it
-    goes no further than one person.
+    goes no further than one person. Nobody makes themselves the stand-in of another.
     """
     note = typed(text=note)
     with transaction.atomic(durable=True):
@@ -76,7 +76,8 @@ def arrange(
 def _hold(user_ids: list[int]) -> dict[int, User]:
     """The people's rows, by their id: whoever votes as one of them, or for one, waits."""
     wanted = sorted(set(user_ids))
-    return {user.pk: user for user in User.objects.select_for_update().filter(pk__in=wanted).order_by("pk")}
+    # no_key: whoever writes a row that names them, such as a notice, needs not wait
+    return {user.pk: user for user in User.objects.select_for_update(no_key=True).filter(pk__in=wanted).order_by("pk")}
 
 
 def _objection(
@@ -89,10 +90,14 @@ def _objection(
         return "no_such_person"
     if person_id == stand_in_id:
         return "nobody_else"
+    if stand_in_id == by.pk:
+        return "own_stand_in"
     if ends <= max(begins, now):
         return "over"
     if ends - begins > LONGEST:
         return "too_long"
+    if begins > now + LONGEST:
+        return "too_far"
     if len(note) > NOTE_LENGTH:
         return "note_too_long"
     able = set(voting.voters().filter(pk__in=[person_id, stand_in_id]).values_list("pk", flat=True))

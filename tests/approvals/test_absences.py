@@ -147,6 +147,8 @@ def test_what_is_refused(anna: User, dora: User) -> None:
     assert away(anna, dora, after=-5 * DAY).code == "over"
     now = clock.read()
     assert away(anna, dora, begins=now, ends=now + 400 * DAY).code == "too_long"
+    far = dt.datetime(9999, 12, 31, 21, tzinfo=dt.timezone(dt.timedelta(hours=-5)))  # in UTC a year that none can read
+    assert away(anna, dora, begins=far, ends=far + dt.timedelta(hours=2)).code == "too_far"
     assert away(anna, dora).ok
     assert away(anna, bert).code == "overlaps"
     bert.user_permissions.add(Permission.objects.get(codename="arrange_absence"))
@@ -163,3 +165,10 @@ def test_nobody_sets_their_own_limit(anna: User) -> None:
     assert absences.set_remit(user_id=anna.pk, by=bert, **given).ok
     anna.refresh_from_db()
     assert anna.remit.limits == {"USD": 500_000}
+
+
+def test_nobody_makes_themselves_the_stand_in_of_another(anna: User, dora: User) -> None:
+    dora.user_permissions.add(Permission.objects.get(codename="arrange_absence"))
+    asked = world.ask()
+    assert away(anna, dora, by=dora).code == "own_stand_in"
+    assert world.cast(asked, dora).code == "no_right"
