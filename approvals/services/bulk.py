@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from approvals import bulk, queries, rights
 from approvals.models import ApprovalRequest, BulkItem, BulkVote, Vote
@@ -47,18 +47,15 @@ def start(
     if not digests or len(digests) > bulk.MOST:
         return BulkResult(code="too_many" if digests else "none_chosen")
     with transaction.atomic(durable=True):
-        User.objects.select_for_update(of=("self",), no_key=True).get(pk=user.pk)  # the form posted twice at once
-        before = BulkVote.objects.select_related("principal").filter(pk=key).first()
-        if before is not None:
-            mine = before.principal.user_id == user.pk
-            return BulkResult(code="ok" if mine else "not_yours", bulk=before if mine else None)
+        if (before := _before(key, user)) is not None:
+            return before
         if not rights.may_vote_at_all(user=user):  # looked at again for every vote
             return BulkResult(code="no_right")
         found = list(ApprovalRequest.objects.filter(pk__in=digests).select_related(*queries.SHOWN).order_by("id"))
         if not found:
             return BulkResult(code="none_chosen")
         chosen = bulk.choose(user=user, requests=found, choice=choice)
-        made = BulkVote.objects.create(
+        made = BulkVote(
             id=key,
             principal=principals.of_user(user=user),
             choice=choice,
@@ -66,9 +63,28 @@ def start(
             authenticated_by=storable(text=authenticated_by)[:200],
             total=len(found),
         )
+        try:
+            with transaction.atomic():
+                made.save(force_insert=True)
+        except (
+            IntegrityError
+        ):  # the form posted twice at once: no lock on the person, whom a vote holds after a request
+            before = _before(key, user)
+            if before is None:
+                raise
+            return before
         _write_items(made, chosen, digests)
         nudge_relay()
     return BulkResult(code="ok", bulk=made)
+
+
+def _before(key: uuid.UUID, user: User) -> BulkResult | None:
+    """What the same key was the first time."""
+    found = BulkVote.objects.select_related("principal").filter(pk=key).first()
+    if found is None:
+        return None
+    mine = found.principal.user_id == user.pk
+    return BulkResult(code="ok" if mine else "not_yours", bulk=found if mine else None)
 
 
 def _write_items(made: BulkVote, chosen: bulk.Chosen, digests: Mapping[uuid.UUID, str]) -> None:
@@ -78,7 +94,7 @@ def _write_items(made: BulkVote, chosen: bulk.Chosen, digests: Mapping[uuid.UUID
         BulkItem(
             bulk=made,
             request=one,
-            page_digest=digests[one.pk][:64],
+            page_digest=storable(text=digests[one.pk])[:64],
             code=left.get(one.pk, ""),
             done_at=clock.now() if one.pk in left else None,
         )

@@ -1,24 +1,25 @@
 """Several requests answered together: what goes together, that every vote passes every check, and each one's result."""
 
+import threading
 import uuid
 from typing import Any
 
 import psycopg
 import pytest
 from django.contrib.auth.models import User
-from django.db import OperationalError
+from django.db import OperationalError, connections, transaction
 from django.test import Client
 
 from agentops import bulk_votes
 from agentops.busy import LOCK_NOT_AVAILABLE
-from approvals import bulk
+from approvals import bulk, locks
 from approvals.models import ApprovalRequest, BulkItem, BulkVote, Decision, Refusal, Viewing, Vote
 from approvals.services import bulk as writing
-from approvals.services import freezing, votes
+from approvals.services import freezing, requests, votes
 from runs.ids import new_id
 from runs.money import Money
 from runs.services import principals
-from tests.approvals.world import at_once
+from tests.approvals.world import at_once, somebody_waits
 from tests.pages import world
 
 pytestmark = pytest.mark.usefixtures("db")
@@ -222,3 +223,34 @@ def test_a_locked_run_is_tried_again_after_the_others(maya: User, monkeypatch: p
     BulkItem.objects.filter(code="").update(tries=60, try_after=None)
     bulk_votes.work_off()
     assert results()["Customer 0"] == "busy" and BulkVote.objects.get().finished_at is not None
+
+
+def test_digests_with_what_no_text_can_hold_are_just_not_these(maya: User) -> None:
+    (ask,) = several(1)
+    browser, given = signed_in(maya), posted([ask], maya)
+    given[f"digest-{ask.pk}"] = "\x00"
+    assert browser.post("/approvals/bulk/do", given).status_code == 302
+    carry_out()
+    assert results() == {"Customer 0": "page_differs"}
+    single = {"as_user": str(maya.pk), "choice": "approve_confirmed", "page_digest": ask.page_digest}
+    browser.post(f"/approvals/{ask.pk}/", single)
+    assert browser.post(f"/approvals/{ask.pk}/", {**single, "page_digest": "\x00"}).status_code == 409
+
+
+def test_writing_down_several_and_a_vote_of_the_same_person_do_not_block_each_other(maya: User) -> None:
+    """A vote holds its request, then its person; so does whoever writes down several."""
+    (ask,) = several(1)
+    with transaction.atomic():
+        requests.lock_with_run(request_id=ask.pk)
+        waiting = threading.Thread(target=lambda: (start([ask], maya), connections.close_all()))
+        waiting.start()
+        assert somebody_waits()
+        locks.share_users(user_ids=[maya.pk], groups=[])
+    waiting.join(timeout=20)
+    assert BulkVote.objects.get().total == 1
+
+
+def test_the_same_form_posted_twice_at_once_is_one_word(maya: User) -> None:
+    asks, key = several(2), new_id()
+    told = at_once(*(lambda: start(asks, maya, key=key) for _ in range(4)))
+    assert {one.code for one in told} == {"ok"} and BulkItem.objects.count() == 2
