@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from django.contrib.auth.models import Permission, User
 from django.db.models import Q
 
+from approvals import objections
 from approvals.models import ApprovalRequest, Claim, Remark
 from runs.models import Principal
 
@@ -13,9 +14,11 @@ SHOWN = 500  # remarks on one request, at most
 
 
 def remarks(*, requests: Iterable[ApprovalRequest]) -> list[Remark]:
-    """Everything that was written on these requests, the oldest first, with the answer of each question at hand."""
+    """What was written on these requests, the oldest first and at most the newest `SHOWN`, with the answer of each
+    question at hand."""
     found = Remark.objects.filter(request__in=[one.pk for one in requests])
-    return list(found.select_related("author", "answers", "answer").order_by("at", "id")[:SHOWN])
+    newest = found.select_related("author", "answers", "answer").order_by("-at", "-id")[:SHOWN]
+    return list(reversed(newest))
 
 
 def open_questions(*, request: ApprovalRequest) -> list[Remark]:
@@ -27,10 +30,13 @@ def open_questions(*, request: ApprovalRequest) -> list[Remark]:
 
 
 def holder(*, request: ApprovalRequest, now: dt.datetime) -> Claim | None:
-    """Who says now that they are looking at the request; nobody once it has lapsed or the request is closed."""
+    """Who says now that they are looking at the request; nobody once it has lapsed, the request is closed, or they
+    could not answer it any more."""
     if request.closed_at is not None:
         return None
-    return Claim.objects.select_related("principal").filter(request=request, until__gt=now).first()
+    held = Claim.objects.select_related("principal__user").filter(request=request, until__gt=now).first()
+    user = None if held is None else held.principal.user
+    return None if user is None or objections.entitled_now(request=request, user=user) else held
 
 
 def to_tell(*, remark: Remark) -> list[User]:

@@ -5,7 +5,7 @@ import datetime as dt
 import uuid
 from typing import Any
 
-from approvals import talk
+from approvals import freezes, talk
 from approvals.models import Claim
 from approvals.objections import Objection
 from approvals.services import acting
@@ -58,7 +58,7 @@ def _mine(hand: Hand) -> Objection | None:
 
 
 def _claim(hand: Hand) -> dict[str, Any]:
-    until = min(hand.now + LAPSES, max(hand.request.respond_by, hand.now))
+    until = min(hand.now + LAPSES, freezes.answer_by(request=hand.request, run=hand.run, now=hand.now))
     fields = {"principal": hand.principal, "at": hand.now, "until": until}
     Claim.objects.update_or_create(request=hand.request, defaults=fields)
     _record(hand, "request.claimed", until=until.isoformat())

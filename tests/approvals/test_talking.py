@@ -145,3 +145,23 @@ def test_claim_against_claim() -> None:
         told = world.at_once(*(lambda who=who, one=asked: do(claiming.claim, one, who) for who in (anna, bert)))
         assert sorted(one.code for one in told) == ["claimed_by_other", "ok"]
         assert asked.events("request.claimed") == ["request.claimed"]
+
+
+def test_the_claim_of_whoever_lost_the_right_is_no_claim() -> None:
+    anna, bert, asked = seeing("anna"), seeing("bert"), world.ask()
+    assert do(claiming.claim, asked, anna).ok
+    anna.groups.clear()
+    assert talk.holder(request=asked.fresh(), now=Claim.objects.get().at) is None
+    assert do(claiming.claim, asked, bert).ok
+
+
+def test_of_too_many_remarks_the_newest_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(talk, "SHOWN", 2)
+    anna = seeing("anna")
+    version = world.policy()
+    asks = [world.ask(version=version) for _ in range(2)]
+    for asked in asks:
+        for number in range(2):
+            assert do(talking.comment, asked, anna, text=f"{asked.run.subject} {number}").ok
+    shown = talk.remarks(requests=[one.request for one in asks])
+    assert [one.text for one in shown] == [f"{asks[1].run.subject} {number}" for number in range(2)]
