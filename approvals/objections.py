@@ -126,7 +126,7 @@ def policy(*, request: ApprovalRequest, version: PolicyVersion | None, verdict: 
 def _would_do(request: ApprovalRequest, verdict: Verdict) -> bool:
     """With every stage answered, the newer verdict would be content."""
     stages = Stage.objects.filter(request=request, added_by__isnull=True).order_by("position")
-    answered = [Answered(need=stage.need, yes=stage.quorum) for stage in stages]
+    answered = [Answered(need=stage.need, yes=stage.quorum, also=tuple(stage.also)) for stage in stages]
     in_order = any(stage.in_turn for stage in stages)
     return satisfied(
         decision_kind="people", asked=answered, in_order=in_order, confirm=request.confirm, verdict=verdict

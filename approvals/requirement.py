@@ -89,10 +89,12 @@ def of_one_group(*, stages: Sequence[StageNeed], group: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """A stage that was asked, and how many people entitled still have said yes in it."""
+    """A stage that was asked, and how many people entitled still have said yes in it; `also` are the groups that an
+    escalation asked as well, where some of them are entitled by these alone."""
 
     need: StageNeed
     yes: int
+    also: tuple[str, ...] = ()
 
 
 def enough(*, asked: Sequence[Answered], in_order: bool, wanted: Requirement) -> bool:
@@ -100,8 +102,10 @@ def enough(*, asked: Sequence[Answered], in_order: bool, wanted: Requirement) ->
     chain = wanted.chain
     if len(asked) != len(chain) or (len(chain) > 1 and wanted.in_order and not in_order):
         return False
+    escalated = {step.group for step in wanted.escalations}
     return all(
-        one.need.asks_the_same == need.asks_the_same
+        escalated.issuperset(one.also)
+        and one.need.asks_the_same == need.asks_the_same
         and one.need.reject_at <= need.reject_at
         and one.yes >= max(one.need.quorum, need.quorum)
         for one, need in zip(asked, chain, strict=True)

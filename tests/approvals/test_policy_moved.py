@@ -1,12 +1,14 @@
 """A vote counts only while the policy in force is content with what was asked."""
 
+import datetime as dt
 from typing import Any
 
 import pytest
 
 from approvals.evaluation import Verdict, evaluate
-from approvals.models import ApprovalRequest, Decision, PolicyVersion, Refusal, Vote
+from approvals.models import ApprovalRequest, Decision, PolicyVersion, Refusal, Stage, Vote
 from approvals.models.request import RequestState
+from approvals.requirement import Escalation, enough
 from approvals.words import sentence
 from runs.models import Run
 from tests import published
@@ -61,3 +63,33 @@ def test_a_policy_that_asks_no_more_than_this_lets_it_count(document: dict[str, 
     asked = world.ask()
     assert publish(document).pk != asked.version.pk
     assert world.cast(asked, anna, reevaluate=ask_again).code == "approved"
+
+
+def escalating() -> dict[str, Any]:
+    (first,) = world.document()["rules"]
+    return {"rules": [{**first, "ask": {**first["ask"], "escalate": [{"group": "leads", "after_minutes": 10}]}}]}
+
+
+@pytest.mark.parametrize(("document", "code"), [(world.document(), "policy_changed"), (escalating(), "approved")])
+def test_whom_an_escalation_asked_counts_only_while_the_policy_escalates(document: dict[str, Any], code: str) -> None:
+    world.user("anna")
+    lea = world.user("lea", group="leads")
+    asked = world.ask(escalations=(Escalation(after=dt.timedelta(minutes=10), group="leads"),))
+    Stage.objects.filter(request=asked.request).update(also=["leads"])
+    document["rules"][0]["text"] = "Other words"
+    assert publish(document).pk != asked.version.pk
+    assert world.cast(asked, lea, reevaluate=ask_again).code == code
+
+
+def test_a_yes_of_an_escalation_is_not_enough_for_a_policy_without_it() -> None:
+    world.user("anna")
+    lea = world.user("lea", group="leads")
+    asked = world.ask(escalations=(Escalation(after=dt.timedelta(minutes=10), group="leads"),))
+    Stage.objects.filter(request=asked.request).update(also=["leads"])
+    assert world.cast(asked, lea).code == "approved"
+    with world.transaction.atomic(durable=True):
+        run = Run.objects.select_for_update().get(pk=asked.run.pk)
+        held = world.requests.lock_for_sending(run=run, proposal=asked.proposal)
+    assert held is not None and [one.also for one in held.answered] == [("leads",)]
+    need = world.verdict().groups
+    assert need is not None and not enough(asked=held.answered, in_order=False, wanted=need)
