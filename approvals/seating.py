@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 from approvals import rights
 from approvals.models import Absence, ApprovalRequest, Remit, Stage, Vote
@@ -84,9 +84,11 @@ def _set_or_free(name: str, value: str) -> Q:
 
 
 def handed_to(*, person: Known) -> Q:
-    """Stages that wait for this person as far as handing on goes."""
+    """Stages that wait for this person as far as handing on goes; what waits for somebody who may not answer any more,
+    waits for everybody."""
     nobody = Q(handed_user__isnull=True, handed_group__isnull=True)
-    return nobody | Q(handed_user=person.user.pk) | Q(handed_group__name__in=sorted(person.groups))
+    gone = Q(handed_user__isnull=False) & ~Exists(rights.voters().filter(pk=OuterRef("handed_user")))
+    return nobody | Q(handed_user=person.user.pk) | Q(handed_group__name__in=sorted(person.groups)) | gone
 
 
 def is_handed_to(*, stage: Stage, person: Known) -> bool:
@@ -187,7 +189,18 @@ class Seating:
     @property
     def answered(self) -> list[Answered]:
         """The stages of the policy, without those that people added."""
-        return [Answered(need=one.need, yes=self.yes(one)) for one in self.stages if one.added_by_id is None]
+        return [
+            Answered(need=one.need, yes=self.yes(one), also=self._also(one))
+            for one in self.stages
+            if one.added_by_id is None
+        ]
+
+    def _also(self, stage: Stage) -> tuple[str, ...]:
+        """The groups, asked as well by an escalation, without which not every yes would count."""
+        yes = [vote for vote in self._counting(stage) if vote.choice == Vote.Choice.APPROVE]
+        holders = [self.people[vote.counts_for or 0] for vote in yes]
+        beyond = [one.groups.intersection(stage.also) for one in holders if one.groups.isdisjoint(stage.groups)]
+        return tuple(sorted(set[str]().union(*beyond)))
 
     @property
     def in_order(self) -> bool:
@@ -242,21 +255,55 @@ def of_voters(*, request: ApprovalRequest, stages: Sequence[Stage], votes: Seque
 
 
 def asked_now(*, request: ApprovalRequest, stages: Sequence[Stage], votes: Sequence[Vote]) -> list[tuple[Stage, Known]]:
-    """Everybody who is asked in an open stage and has not answered: with the stages, in the order of those."""
+    """Everybody who is asked in an open stage and has not answered: with the stages, in the order of those. A stage
+    handed on to people of whom none is left to answer asks all whom it asks otherwise."""
     open_stages = [stage for stage in stages if stage.is_asked]
     groups = {name for stage in open_stages for name in stage.every_group}
     named = {stage.person_id for stage in open_stages if stage.person_id is not None}
     people = known(user_ids=named, groups=groups)
     heard = {user_id for vote in votes for user_id in (vote.principal.user_id, vote.counts_for)}
     out = heard | involved(run=request.run, user_ids=people)
-    return [
-        (stage, person)
-        for stage in open_stages
-        for person in people.values()
-        if person.user.pk not in out
-        and fits(stage=stage, person=person, proposal=request.proposal)
-        and is_handed_to(stage=stage, person=person)
-    ]
+    found: list[tuple[Stage, Known]] = []
+    for stage in open_stages:
+        able = [
+            person
+            for person in people.values()
+            if person.user.pk not in out and fits(stage=stage, person=person, proposal=request.proposal)
+        ]
+        handed = [person for person in able if is_handed_to(stage=stage, person=person)]
+        found += [(stage, person) for person in handed or able]
+    return found
+
+
+def short_of(*, request: ApprovalRequest, stages: Sequence[Stage], votes: Sequence[Vote]) -> Stage | None:
+    """A stage that could not have its people even if everybody answered who may: each answers once, in one stage."""
+    seated = of_voters(request=request, stages=stages, votes=votes)
+    groups = {name for stage in stages for name in stage.every_group}
+    named = {stage.person_id for stage in stages if stage.person_id is not None}
+    people = known(user_ids=named, groups=groups)
+    heard = {user_id for vote in votes for user_id in (vote.principal.user_id, vote.counts_for)}
+    out = heard | involved(run=request.run, user_ids=people)
+    free = [one for one in people.values() if one.user.pk not in out]
+    able = {
+        stage.position: [one.user.pk for one in free if fits(stage=stage, person=one, proposal=request.proposal)]
+        for stage in stages
+    }
+    taken: dict[int, int] = {}  # who answers in which place
+
+    def seat(place: int, tried: set[int]) -> bool:
+        """Give the place to somebody, who may have to be moved out of another one."""
+        for user_id in able[place]:
+            if user_id not in tried:
+                tried.add(user_id)
+                if user_id not in taken or seat(taken[user_id], tried):
+                    taken[user_id] = place
+                    return True
+        return False
+
+    for stage in stages:
+        if not all(seat(stage.position, set()) for _ in range(stage.quorum - seated.yes(stage))):
+            return stage
+    return None
 
 
 def stand_ins(*, user_ids: Iterable[int], now: dt.datetime) -> dict[int, list[User]]:

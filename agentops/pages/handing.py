@@ -31,6 +31,7 @@ WORDS = {
     "has_answered": "{to} has answered already, or somebody has for them. Choose another.",
     "cannot_vote": "{to} has no right to approve. Choose another.",
     "there_already": "{to} has been added already.",
+    "needed_elsewhere": "{to} is needed for {stage}: each answers once, and too few others could. Choose another.",
     "too_many": "Ten people were added already. That is the most.",
 }
 

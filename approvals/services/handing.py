@@ -30,7 +30,7 @@ MOST_ADDED = 10
 class HandingResult:
     """`code` is ok, or a refusal: no_right, closed, reason_needed, reason_too_long, no_such_stage, not_asked,
     no_such_person, no_such_group, named_person, does_not_fit, has_part, has_answered, cannot_vote, there_already,
-    too_many."""
+    too_many, needed_elsewhere (`stage` would have too few people left)."""
 
     code: str
     detail: dict[str, Any] = field(default_factory=dict)
@@ -96,16 +96,19 @@ def add_approver(*, request_id: uuid.UUID, person: User, reason: str, by: User) 
             code = "too_many"
         if code is not None:
             return HandingResult(code=code, detail={"to": _name(person)})
-        stage = Stage.objects.create(
+        stage = Stage(
             request=request,
             position=max(one.position for one in table.stages) + 1,
-            name=_name(person),
+            name=_name(person)[:150],
             person=person,
             quorum=1,
             added_by=actor,
             added_why=reason,
             opened_at=clock.now(),
         )
+        if (short := _made_short(table, stage)) is not None:
+            return HandingResult(code="needed_elsewhere", detail={"to": stage.name, "stage": short.name})
+        stage.save()
         record.append(
             run=request.run,
             kind="request.added",
@@ -170,6 +173,14 @@ def _unable(table: _Table, person: User) -> str | None:
     if person.pk in table.out:
         return "has_part"
     return "has_answered" if person.pk in table.heard else None
+
+
+def _made_short(table: _Table, stage: Stage) -> Stage | None:
+    """Everybody answers once: who is added may be one without whom another stage cannot have its people."""
+    request, votes = table.request, seating.votes_of(request=table.request)
+    if seating.short_of(request=request, stages=table.stages, votes=votes) is not None:
+        return None  # it was before
+    return seating.short_of(request=request, stages=[stage, *table.stages], votes=votes)
 
 
 def _unfit(table: _Table, stage: Stage, to: User | Group) -> str | None:

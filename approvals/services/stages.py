@@ -6,10 +6,10 @@ Building blocks: they run inside the caller's open transaction, with the run's a
 import datetime as dt
 from collections.abc import Callable
 
-from approvals import working_time
+from approvals import rights, working_time
 from approvals.models import ApprovalRequest, Prompt, Stage
 from approvals.requirement import Clock, Requirement
-from approvals.seating import Seating
+from approvals.seating import Seating, asked_now, involved, is_handed_to
 from approvals.working_calendar import calendar
 from runs import record, transitions
 from runs.models import Run
@@ -27,7 +27,8 @@ def counted(*, clock: Clock) -> Callable[[dt.datetime, dt.timedelta], dt.datetim
 
 def open_all(*, request: ApprovalRequest, need: Requirement) -> list[Stage]:
     """Write the stages as they are asked, the first (or all, where the order does not matter) asked at once, and what
-    happens by itself meanwhile. Whoever was added by name to what this replaces is asked again."""
+    happens by itself meanwhile. Whoever was added by name to what this replaces is asked again, unless they could not
+    answer: they have a part in the run by now, such as another amount, or no right to vote any more."""
     stages = [
         Stage(
             request=request,
@@ -43,7 +44,10 @@ def open_all(*, request: ApprovalRequest, need: Requirement) -> list[Stage]:
         for number, stage in enumerate(need.chain, start=1)
     ]
     if request.supersedes_id is not None:
-        added = Stage.objects.filter(request=request.supersedes_id, added_by__isnull=False).order_by("position")
+        added = Stage.objects.filter(
+            request=request.supersedes_id, added_by__isnull=False, person__in=rights.voters()
+        ).order_by("position")
+        out = involved(run=request.run, user_ids=[one.person_id for one in added if one.person_id is not None])
         stages += [
             Stage(
                 request=request,
@@ -55,7 +59,7 @@ def open_all(*, request: ApprovalRequest, need: Requirement) -> list[Stage]:
                 added_why=one.added_why,
                 opened_at=request.created_at,
             )
-            for number, one in enumerate(added, start=len(stages) + 1)
+            for number, one in enumerate((one for one in added if one.person_id not in out), start=len(stages) + 1)
         ]
     Stage.objects.bulk_create(stages)
     Prompt.objects.bulk_create(_prompts(request, need))
@@ -79,20 +83,36 @@ def _prompts(request: ApprovalRequest, need: Requirement) -> list[Prompt]:
     ]
 
 
-def unmeet(*, seating: Seating, run: Run) -> None:
-    """A stage whose people are no longer all entitled is asked again."""
+def ask_again(*, seating: Seating, run: Run) -> None:
+    """A stage whose people are no longer all entitled is asked again, and one that was handed on to people of whom none
+    is left to answer is asked of all whom it asks."""
     for stage in seating.stages:
         if stage.met_at is not None and seating.yes(stage) < stage.quorum:
             stage.met_at = None
             stage.save(update_fields=["met_at"])
-            record.append(
-                run=run,
-                kind="request.stage_reopened",
-                actor=principals.system(),
-                request=str(seating.request.pk),
-                stage=stage.name,
-                why="somebody whose approval counted is no longer entitled",
-            )
+            _record_again(seating, stage, run, "somebody whose approval counted is no longer entitled")
+    handed = [one for one in seating.stages if one.is_asked and (one.handed_user_id or one.handed_group_id)]
+    if not handed:
+        return
+    asks = asked_now(request=seating.request, stages=seating.stages, votes=seating.votes)
+    for stage in handed:
+        if not any(one is stage and is_handed_to(stage=stage, person=person) for one, person in asks):
+            stage.handed_user = stage.handed_group = None
+            stage.save(update_fields=["handed_user", "handed_group"])
+            _record_again(seating, stage, run, "nobody is left to answer of those whom it was handed on to")
+
+
+def _record_again(seating: Seating, stage: Stage, run: Run, why: str) -> None:
+    transitions.wake(run=run)  # it says anew whom it waits for
+    record.append(
+        run=run,
+        kind="request.stage_reopened",
+        actor=principals.system(),
+        request=str(seating.request.pk),
+        stage=stage.name,
+        stage_id=str(stage.pk),
+        why=why,
+    )
 
 
 def meet(*, seating: Seating, run: Run, now: dt.datetime) -> bool:

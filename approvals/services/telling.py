@@ -22,7 +22,8 @@ log = logging.getLogger(__name__)
 ASKED = "request.opened"
 # each asks people: at first, when a stage's turn has come, when somebody is asked by name or as well, and once more
 ASKS = frozenset(
-    {ASKED} | {f"request.{how}" for how in ("stage_opened", "handed_on", "added", "escalated", "reminded")}
+    {ASKED}
+    | {f"request.{how}" for how in ("stage_opened", "stage_reopened", "handed_on", "added", "escalated", "reminded")}
 )
 _ENDS = ("approved", "rejected", "expired", "withdrawn", "sent_back", "stale", "revoked")
 # what the person who started the run hears; an approval that is carried out shows on the run

@@ -117,7 +117,7 @@ def cast(
             now=clock.now(),
             choice=str(choice),
             comment=storable(text=comment),
-            page_digest=page_digest,
+            page_digest=storable(text=page_digest),
             acknowledged=acknowledged,
             authenticated_by=storable(text=authenticated_by)[:200],
             channel=channel,
@@ -127,7 +127,8 @@ def cast(
             given=given,
             seating=seated,
         )
-        stages.unmeet(seating=seated, run=request.run)
+        if request.state == RequestState.OPEN:
+            stages.ask_again(seating=seated, run=request.run)
         if (again := _repeat(ballot)) is not None:
             return again
         objection = next((found for check in _CHECKS if (found := check(ballot)) is not None), None)
@@ -323,6 +324,7 @@ def _count(ballot: _Ballot) -> VoteResult:
         return _decide(ballot, vote, approved=True)
     _record_vote(ballot, vote, kind="request.vote")
     stages.meet(seating=ballot.seating, run=ballot.run, now=ballot.now)
+    stages.ask_again(seating=ballot.seating, run=ballot.run)
     return VoteResult(code=_WAITING[ballot.choice], request=request, detail=_so_far(ballot))
 
 

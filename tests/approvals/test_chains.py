@@ -249,3 +249,12 @@ def test_no_yes_without_every_quorum_of_distinct_entitled_people(
     assert max(no) <= reject_at
     if in_order and yes[0] < quorums[0]:
         assert yes[1] == no[1] == 0
+
+
+def test_a_late_click_asks_nobody_again_for_what_is_decided() -> None:
+    anna, bert = of("finance", "anna", "bert")
+    asked = ask(FINANCE)
+    assert world.cast(asked, anna).code == "approved"
+    anna.groups.clear()
+    assert world.cast(asked, bert).code == "decided"
+    assert Stage.objects.get().met_at is not None and "request.stage_reopened" not in asked.events()

@@ -3,8 +3,9 @@
 import pytest
 from django.contrib.auth.models import Group, Permission, User
 
-from approvals import queries
-from approvals.models import Stage
+from approvals import queries, seating
+from approvals.models import Notice, Stage
+from approvals.requirement import StageNeed
 from approvals.services import handing, telling
 from approvals.services.handing import HandingResult
 from runs.services import principals
@@ -99,3 +100,64 @@ def test_whoever_was_added_is_asked_again_by_the_successor(people: dict[str, Use
         world.requests.close_open(run=run, to=world.RequestState.SUPERSEDED, why="moved", actor=actor)
         next_one = world.open_one(run, asked.proposal, asked.version, supersedes=asked.request)
     assert [one.name for one in next_one.stages.order_by("position")] == ["manager", "Other"]
+
+
+def test_handed_to_one_of_two_it_waits_for_the_others_once_that_one_has_answered(people: dict[str, User]) -> None:
+    asked = world.ask(quorum=2)
+    assert hand(asked, people["bert"], people["lead"]).ok
+    assert world.cast(asked, people["bert"]).code == "voted"
+    assert queries.waiting_count(user=people["anna"]) == 1
+    event = world.Event.objects.get(kind="request.stage_reopened")
+    assert event.data["stage_id"] == str(Stage.objects.get().pk)
+    before = Notice.objects.filter(event=event).count()
+    telling.spread(limit=50)
+    told = Notice.objects.filter(event=event).values_list("recipient__username", flat=True)
+    assert before == 0 and set(told) == {"anna", "lead"}
+    assert world.cast(asked, people["anna"]).code == "approved"
+
+
+def test_handed_to_somebody_who_is_gone_it_waits_for_all_whom_it_asks(people: dict[str, User]) -> None:
+    asked = world.ask()
+    hand(asked, people["bert"], people["lead"])
+    User.objects.filter(pk=people["bert"].pk).update(is_active=False)
+    assert queries.waiting_count(user=people["anna"]) == 1
+    asks = seating.asked_now(request=asked.request, stages=seating.stages_of(request=asked.request), votes=[])
+    assert {person.name for _, person in asks} == {"Anna", "Lead"}
+
+
+def test_nobody_is_added_without_whom_a_stage_could_not_have_its_people(people: dict[str, User]) -> None:
+    """Each answers once, so the only one of finance cannot be asked by name as well."""
+    sole = world.user("sole", group="finance")
+    finance = StageNeed(name="Finance", groups=("finance",), quorum=1)
+    managers = StageNeed(name="Managers", groups=("manager",), quorum=2)
+    asked = world.ask(version=world.policy(), quorum=3, stages=(finance, managers))
+    refused = add(asked, sole, people["lead"])
+    assert (refused.code, refused.detail) == ("needed_elsewhere", {"to": "Sole", "stage": "Finance"})
+    assert add(asked, people["bert"], people["lead"]).ok  # two managers are left
+    assert add(asked, people["anna"], people["lead"]).code == "needed_elsewhere"
+    sole.groups.add(world.voters("manager"))
+    world.user("fred", group="finance")
+    assert add(asked, people["anna"], people["lead"]).ok  # one of finance may answer for the managers
+    people["other"].first_name, people["other"].last_name = "x" * 150, "y" * 150
+    people["other"].save()
+    assert add(asked, people["other"], people["lead"]).ok
+
+
+@pytest.mark.parametrize("how", ["has a part", "may not vote"])
+def test_whoever_was_added_and_could_not_answer_is_not_asked_by_the_successor(
+    people: dict[str, User], how: str
+) -> None:
+    asked = world.ask()
+    add(asked, people["other"], people["lead"])
+    if how == "may not vote":
+        people["other"].groups.clear()
+    else:
+        rests_on = list(world.Evidence.objects.filter(run=asked.run))
+        world.propose(of=asked.run, rests_on=rests_on, by=principals.of_user(user=people["other"]))
+    with world.transaction.atomic(durable=True):
+        run = world.Run.objects.select_for_update().get(pk=asked.run.pk)
+        world.requests.close_open(
+            run=run, to=world.RequestState.SUPERSEDED, why="another amount", actor=principals.system()
+        )
+        next_one = world.open_one(run, asked.proposal, asked.version, supersedes=asked.request)
+    assert [one.name for one in next_one.stages.all()] == ["manager"]
