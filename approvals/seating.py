@@ -275,14 +275,19 @@ def asked_now(*, request: ApprovalRequest, stages: Sequence[Stage], votes: Seque
     return found
 
 
-def short_of(*, request: ApprovalRequest, stages: Sequence[Stage], votes: Sequence[Vote]) -> Stage | None:
-    """A stage that could not have its people even if everybody answered who may: each answers once, in one stage."""
+def short_of(
+    *, request: ApprovalRequest, stages: Sequence[Stage], votes: Sequence[Vote], yes: tuple[User, Seat] | None = None
+) -> Stage | None:
+    """A stage that could not have its people even if everybody answered who may: each answers once, in one stage.
+    `yes` is somebody's approval that is counted as if it were there."""
     seated = of_voters(request=request, stages=stages, votes=votes)
     groups = {name for stage in stages for name in stage.every_group}
     named = {stage.person_id for stage in stages if stage.person_id is not None}
     people = known(user_ids=named, groups=groups)
     heard = {user_id for vote in votes for user_id in (vote.principal.user_id, vote.counts_for)}
     out = heard | involved(run=request.run, user_ids=people)
+    if yes is not None:
+        out |= {yes[0].pk, yes[1].instead_of.user.pk if yes[1].instead_of else yes[0].pk}
     free = [one for one in people.values() if one.user.pk not in out]
     able = {
         stage.position: [one.user.pk for one in free if fits(stage=stage, person=one, proposal=request.proposal)]
@@ -301,7 +306,8 @@ def short_of(*, request: ApprovalRequest, stages: Sequence[Stage], votes: Sequen
         return False
 
     for stage in stages:
-        if not all(seat(stage.position, set()) for _ in range(stage.quorum - seated.yes(stage))):
+        has = seated.yes(stage) + (yes is not None and yes[1].stage.pk == stage.pk)
+        if not all(seat(stage.position, set()) for _ in range(stage.quorum - has)):
             return stage
     return None
 
@@ -316,14 +322,28 @@ def stand_ins(*, user_ids: Iterable[int], now: dt.datetime) -> dict[int, list[Us
 
 
 def choose(*, seated: Seating) -> Seat:
-    """Their own right before somebody else's; of several stages the one that the fewest others could answer in."""
+    """Their own right before somebody else's; of several stages the one that the fewest others could answer in; but
+    none with which another stage could not have its people any more, as long as there is one without."""
     free = seated.free()
-    own = [seat for seat in free if seat.instead_of is None] or free
-    if len(own) == 1:
-        return own[0]
+    if len(free) == 1:
+        return free[0]
     asked = asked_now(request=seated.request, stages=seated.stages, votes=seated.votes)
     others = Counter(stage.pk for stage, _ in asked)
-    return min(own, key=lambda seat: (others[seat.stage.pk] - seat.stage.quorum, seat.stage.position))
+    free.sort(
+        key=lambda seat: (
+            seat.instead_of is not None, others[seat.stage.pk] - seat.stage.quorum, seat.stage.position,
+        )
+    )  # fmt: skip
+    return next((seat for seat in free if leaves_short(seated=seated, seat=seat) is None), free[0])
+
+
+def leaves_short(*, seated: Seating, seat: Seat) -> Stage | None:
+    """The stage that could not have its people any more if the person said yes there."""
+    if len(seated.stages) == 1:
+        return None
+    given = {"request": seated.request, "stages": seated.stages, "votes": seated.votes}
+    short = short_of(**given, yes=(seated.user, seat))
+    return None if short is None or short_of(**given) is not None else short
 
 
 def through(*, seat: Seat, seated: Seating) -> str:

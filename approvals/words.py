@@ -29,6 +29,8 @@ SENTENCES: dict[str, str] = {
     "away_has_voted": "{whom}, for whom you stand in, has answered already; you and they count once.",
     "not_yet": "{stage} is asked later: {now} answers first. Your answer was not counted.",
     "stage_met": "{stage} has all its answers. Now {now} is asked.",
+    "needed_elsewhere": "You are needed for {stage}: each answers once, and too few others could answer there. "
+    "Leave this to somebody else. Your answer was not counted.",
     "page_differs": "What you had before you is not what is asked. Look at it again before you decide.",
     "out_of_date": "The facts have changed, and are being read again. Look again in a moment.",
     "policy_changed": "The policy has changed since this was asked, so your answer was not counted. It is being "

@@ -220,6 +220,14 @@ def _unread_changes(ballot: _Ballot) -> Objection | None:
     return Objection(code="unread_changes", detail={"changes": ballot.request.changes})
 
 
+def _needed_later(ballot: _Ballot) -> Objection | None:
+    """Each answers once: a yes here must not leave another stage without its people. Rejecting is always safe."""
+    if ballot.choice != Vote.Choice.APPROVE:
+        return None
+    short = seating.leaves_short(seated=ballot.seating, seat=seating.choose(seated=ballot.seating))
+    return None if short is None else Objection(code="needed_elsewhere", detail={"stage": short.name})
+
+
 def _comment(ballot: _Ballot) -> Objection | None:
     if ballot.choice == Vote.Choice.REJECT and is_blank(text=ballot.comment):
         return Objection(code="reason_needed")
@@ -251,6 +259,7 @@ _CHECKS: tuple[Callable[[_Ballot], Objection | None], ...] = (
     _out_of_date,
     _policy_changed,
     _unread_changes,
+    _needed_later,
     _comment,
     _confirmed,
 )

@@ -258,3 +258,16 @@ def test_a_late_click_asks_nobody_again_for_what_is_decided() -> None:
     anna.groups.clear()
     assert world.cast(asked, bert).code == "decided"
     assert Stage.objects.get().met_at is not None and "request.stage_reopened" not in asked.events()
+
+
+def test_whom_a_later_stage_cannot_do_without_leaves_an_earlier_one_to_others() -> None:
+    """Legal has Anna alone: her yes for Finance would leave nobody, so it is not taken while Bert could give it."""
+    anna = both(world.user("anna", group="finance"), "legal")
+    (bert,) = of("finance", "bert")
+    asked = ask(FINANCE, LEGAL)
+    refused = world.cast(asked, anna)
+    assert (refused.code, refused.detail) == ("needed_elsewhere", {"stage": "Legal"})
+    assert world.cast(asked, bert).code == "voted"
+    assert world.cast(asked, anna).code == "approved"
+    other = ask(FINANCE, LEGAL)
+    assert world.cast(other, anna, "reject").code == "rejected"
