@@ -5,6 +5,7 @@ so somebody else decides. One durable transaction on the locked run and request;
 """
 
 import uuid
+from copy import copy
 from typing import Any
 
 from django.conf import settings
@@ -12,11 +13,12 @@ from django.conf import settings
 from agentops import policy_now
 from agentops.workflows.base import Draft, Refused, TakesAnotherAmount
 from agentops.workflows.registry import UnknownWorkflow, workflow
-from approvals import freezes, queries
+from approvals import freezes, queries, seating
 from approvals.evaluation import evaluate
+from approvals.models import ApprovalRequest
 from approvals.models.request import RequestState
 from approvals.objections import Objection
-from approvals.services import acting, policies, requests
+from approvals.services import acting, policies, requests, stages
 from approvals.services.acting import Acted, Channel, Hand
 from reconciliation import windows
 from runs import keeping, transitions
@@ -30,8 +32,8 @@ def propose(*, request_id: uuid.UUID, principal: Principal, amount: str, reason:
     """`amount` as it was typed, in the currency that is asked about.
 
     Refusals: those of a closed request, inactive, no_right, own_request, why_needed, comment_too_long; amount_fixed,
-    amount_unreadable, amount_same, amount_not_possible (the workflow), amount_denied (the policy in force), frozen,
-    out_of_date. Raises ApprovalRequest.DoesNotExist.
+    amount_unreadable, amount_same, amount_not_possible (the workflow), amount_denied (the policy in force),
+    amount_needs_you, frozen, out_of_date. Raises ApprovalRequest.DoesNotExist.
     """
     drafts: list[Draft] = []
 
@@ -90,17 +92,29 @@ def _draft(hand: Hand, typed: str) -> Draft | Objection:
     found = entry.another_amount(action=proposal.action(), money=money, facts=facts)
     if isinstance(found, Refused):
         return Objection(code="amount_not_possible", detail={"why": found.reason})
-    return _allowed(entry, run, proposal, found, facts) or found
+    return _allowed(hand, entry, found, facts) or found
 
 
-def _allowed(entry: Any, run: Run, old: Proposal, draft: Draft, facts: Any) -> Objection | None:
-    """What the policy in force would refuse is not asked at all, so that the old request stays."""
+def _allowed(hand: Hand, entry: Any, draft: Draft, facts: Any) -> Objection | None:
+    """What the policy in force would refuse is not asked at all, so that the old request stays; nor is what nobody
+    could decide, once whoever proposes it has a part in it."""
+    run, old = hand.run, hand.request.proposal
     version = policies.governing(tool=draft.action.tool, lock=True)
     if version is None:
         return Objection(code="amount_denied", detail={"why": "No policy governs this."})
     variables = policy_now.variables(run=run, known=entry, action=draft.action, facts=facts)
     verdict = evaluate(document=version.rules, variables=variables, counted=windows.counted(proposal=old))
-    return Objection(code="amount_denied", detail={"why": verdict.text}) if verdict.effect == "deny" else None
+    if verdict.effect == "deny":
+        return Objection(code="amount_denied", detail={"why": verdict.text})
+    if verdict.groups is None:
+        return None
+    like_it, money = copy(old), contract(draft.action.tool).money(draft.action.effect)
+    assert money is not None
+    like_it.amount_minor, like_it.currency = money.minor, money.currency
+    asked = ApprovalRequest(run=run, proposal=like_it)
+    chain = stages.of_need(request=asked, need=verdict.groups)
+    short = seating.short_of(request=asked, stages=chain, votes=[], without=hand.user)
+    return None if short is None else Objection(code="amount_needs_you", detail={"stage": short.name})
 
 
 def _propose(hand: Hand, draft: Draft) -> dict[str, Any]:

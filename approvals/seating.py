@@ -4,9 +4,11 @@ import datetime as dt
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from django.contrib.auth.models import User
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import BooleanField, OuterRef, Q, Subquery, Value
+from django.db.models.functions import Coalesce
 
 from approvals import rights
 from approvals.models import Absence, ApprovalRequest, Remit, Stage, Vote
@@ -87,7 +89,9 @@ def handed_to(*, person: Known) -> Q:
     """Stages that wait for this person as far as handing on goes; what waits for somebody who may not answer any more,
     waits for everybody."""
     nobody = Q(handed_user__isnull=True, handed_group__isnull=True)
-    gone = Q(handed_user__isnull=False) & ~Exists(rights.voters().filter(pk=OuterRef("handed_user")))
+    # no EXISTS, which would be planned as a join with everybody
+    still = rights.voters().filter(pk=OuterRef("handed_user")).order_by().values(yes=Value(True))[:1]
+    gone = Q(handed_user__isnull=False) & ~Q(Coalesce(Subquery(still), Value(False), output_field=BooleanField()))
     return nobody | Q(handed_user=person.user.pk) | Q(handed_group__name__in=sorted(person.groups)) | gone
 
 
@@ -276,16 +280,23 @@ def asked_now(*, request: ApprovalRequest, stages: Sequence[Stage], votes: Seque
 
 
 def short_of(
-    *, request: ApprovalRequest, stages: Sequence[Stage], votes: Sequence[Vote], yes: tuple[User, Seat] | None = None
+    *,
+    request: ApprovalRequest,
+    stages: Sequence[Stage],
+    votes: Sequence[Vote],
+    yes: tuple[User, Seat] | None = None,
+    without: User | None = None,
 ) -> Stage | None:
     """A stage that could not have its people even if everybody answered who may: each answers once, in one stage.
-    `yes` is somebody's approval that is counted as if it were there."""
+    `yes` is somebody's approval that is counted as if it were there; `without` somebody who will have a part in it."""
     seated = of_voters(request=request, stages=stages, votes=votes)
     groups = {name for stage in stages for name in stage.every_group}
     named = {stage.person_id for stage in stages if stage.person_id is not None}
     people = known(user_ids=named, groups=groups)
     heard = {user_id for vote in votes for user_id in (vote.principal.user_id, vote.counts_for)}
     out = heard | involved(run=request.run, user_ids=people)
+    if without is not None:
+        out.add(without.pk)
     if yes is not None:
         out |= {yes[0].pk, yes[1].instead_of.user.pk if yes[1].instead_of else yes[0].pk}
     free = [one for one in people.values() if one.user.pk not in out]
@@ -341,9 +352,9 @@ def leaves_short(*, seated: Seating, seat: Seat) -> Stage | None:
     """The stage that could not have its people any more if the person said yes there."""
     if len(seated.stages) == 1:
         return None
-    given = {"request": seated.request, "stages": seated.stages, "votes": seated.votes}
-    short = short_of(**given, yes=(seated.user, seat))
-    return None if short is None or short_of(**given) is not None else short
+    short = partial(short_of, request=seated.request, stages=seated.stages, votes=seated.votes)
+    left = short(yes=(seated.user, seat))
+    return None if left is None or short() is not None else left
 
 
 def through(*, seat: Seat, seated: Seating) -> str:

@@ -56,6 +56,8 @@ SENTENCES: dict[str, str] = {
     "amount_same": "That is the amount which is asked for already. Nothing was changed.",
     "amount_not_possible": "{why} Nothing was changed.",
     "amount_denied": "The policy refuses that amount: {why} Nothing was changed.",
+    "amount_needs_you": "Whoever proposes an amount does not decide it, and without you too few could decide for "
+    "{stage}. Nothing was changed.",
     "text_needed": "Write something first. Nothing was kept.",
     "may_not_see": "Your account may not see this request. Nothing was kept.",
     "too_many": "There are {limit} remarks on this already, which is all it takes. Nothing was kept.",

@@ -29,20 +29,7 @@ def open_all(*, request: ApprovalRequest, need: Requirement) -> list[Stage]:
     """Write the stages as they are asked, the first (or all, where the order does not matter) asked at once, and what
     happens by itself meanwhile. Whoever was added by name to what this replaces is asked again, unless they could not
     answer: they have a part in the run by now, such as another amount, or no right to vote any more."""
-    stages = [
-        Stage(
-            request=request,
-            position=number,
-            name=stage.name,
-            groups=list(stage.groups),
-            conditions=stage.person.stored(),
-            quorum=stage.quorum,
-            reject_at=stage.reject_at,
-            in_turn=need.in_order and number > 1,
-            opened_at=None if need.in_order and number > 1 else request.created_at,
-        )
-        for number, stage in enumerate(need.chain, start=1)
-    ]
+    stages = of_need(request=request, need=need)
     if request.supersedes_id is not None:
         added = Stage.objects.filter(
             request=request.supersedes_id, added_by__isnull=False, person__in=rights.voters()
@@ -64,6 +51,24 @@ def open_all(*, request: ApprovalRequest, need: Requirement) -> list[Stage]:
     Stage.objects.bulk_create(stages)
     Prompt.objects.bulk_create(_prompts(request, need))
     return stages
+
+
+def of_need(*, request: ApprovalRequest, need: Requirement) -> list[Stage]:
+    """What the policy asks, as stages of the request; nothing is written."""
+    return [
+        Stage(
+            request=request,
+            position=number,
+            name=stage.name,
+            groups=list(stage.groups),
+            conditions=stage.person.stored(),
+            quorum=stage.quorum,
+            reject_at=stage.reject_at,
+            in_turn=need.in_order and number > 1,
+            opened_at=None if need.in_order and number > 1 else request.created_at,
+        )
+        for number, stage in enumerate(need.chain, start=1)
+    ]
 
 
 def _prompts(request: ApprovalRequest, need: Requirement) -> list[Prompt]:

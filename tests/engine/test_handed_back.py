@@ -6,6 +6,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from django.contrib.auth.models import User
 from django.db import Error, transaction
 
 from agentops import amounts, engine
@@ -124,6 +125,14 @@ def test_another_amount_is_a_new_proposal_for_somebody_else_to_decide(world: Wor
     assert run.state == "completed", run.person_reason
     assert [one["amount_minor"] for one in world.credits()] == [110_000]
     assert record.verify(stream=f"run:{run.pk}") is None
+
+
+def test_whoever_alone_could_decide_it_proposes_no_other_amount(world: World) -> None:
+    run = asked(world)
+    User.objects.filter(username="jonas").update(is_active=False)
+    assert act(world, run, amounts.propose, amount="1100").code == "amount_needs_you"
+    assert states(run) == ["open"]
+    assert world.vote(run, "maya").code == "approved"
 
 
 def test_an_amount_that_needs_no_approval_is_the_policys_decision_and_nobodys_vote(world: World) -> None:
