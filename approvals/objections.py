@@ -182,6 +182,12 @@ def turn(*, seating: Seating) -> Objection | None:
     return Objection(code="stage_met", detail={"stage": seats[0].stage.name, "now": now})
 
 
+def needed_elsewhere(*, seating: Seating) -> Objection | None:
+    """Each answers once: their yes now would leave another stage without its people. A no is always safe."""
+    short = seats_of.leaves_short(seated=seating, seat=seats_of.choose(seated=seating))
+    return None if short is None else Objection(code="needed_elsewhere", detail={"stage": short.name})
+
+
 def first(*, request: ApprovalRequest, user: User, now: dt.datetime) -> Objection | None:
     """The first reason why the person's word would not count now, or None."""
     found = closed(request=request, run=request.run, user=user, now=now)

@@ -220,12 +220,8 @@ def _unread_changes(ballot: _Ballot) -> Objection | None:
     return Objection(code="unread_changes", detail={"changes": ballot.request.changes})
 
 
-def _needed_later(ballot: _Ballot) -> Objection | None:
-    """Each answers once: a yes here must not leave another stage without its people. Rejecting is always safe."""
-    if ballot.choice != Vote.Choice.APPROVE:
-        return None
-    short = seating.leaves_short(seated=ballot.seating, seat=seating.choose(seated=ballot.seating))
-    return None if short is None else Objection(code="needed_elsewhere", detail={"stage": short.name})
+def _needed_elsewhere(ballot: _Ballot) -> Objection | None:
+    return objections.needed_elsewhere(seating=ballot.seating) if ballot.choice == Vote.Choice.APPROVE else None
 
 
 def _comment(ballot: _Ballot) -> Objection | None:
@@ -259,7 +255,7 @@ _CHECKS: tuple[Callable[[_Ballot], Objection | None], ...] = (
     _out_of_date,
     _policy_changed,
     _unread_changes,
-    _needed_later,
+    _needed_elsewhere,
     _comment,
     _confirmed,
 )
