@@ -26,7 +26,8 @@ def test_runs_wait_for_a_system_that_is_down_and_all_go_on_when_it_answers(outsi
     assert any(re.fullmatch(r"stub to answer again; asked next at \d\d:\d\d:\d\d UTC", one) for one in words), words
 
     asked = len(outside.stub.calls) + len(outside.stub.lookups)
-    most = gates.OPENS_AFTER * 2 + WORKERS * 2  # until both circuits opened, and what was under way then
+    # until both circuits opened, and what every worker had under way then: a slow machine has several steps of it
+    most = gates.OPENS_AFTER * 2 + WORKERS * 4
     trials = sum(Dependency.objects.values_list("failures", flat=True))
     assert asked <= most + trials
 
