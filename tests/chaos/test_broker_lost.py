@@ -18,7 +18,7 @@ from tests.local.observing import eventually
 pytestmark = pytest.mark.stack
 PUBLISH = "import sys; from agentops.celery import app; app.send_task('agentops.advance', args=[sys.argv[1]])"
 
-TRIED = "the database cannot be reached"
+TRIED = "the database could not do it, trying again"
 GIVEN_UP = "raised unexpected: OperationalError"
 
 
