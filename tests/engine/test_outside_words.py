@@ -1,6 +1,7 @@
 """What outsiders and the model say stays theirs: on pages, in the view, in reasons; and what we say is true."""
 
 import json
+import re
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
@@ -111,7 +112,9 @@ def test_a_click_after_a_cancel_is_told_about_the_answer_only(world: World) -> N
 
 
 def test_no_refusal_says_that_nothing_was_done() -> None:
-    assert [code for code, text in words.SENTENCES.items() if "othing w" in text] == []
+    """Of the request itself they may say that nothing was changed or kept; of the world outside, nothing."""
+    claims = re.compile(r"othing w(?!as (?:changed|kept)\.)")
+    assert [code for code, text in words.SENTENCES.items() if claims.search(text)] == []
 
 
 def half_done(world: World, monkeypatch: pytest.MonkeyPatch) -> Run:
