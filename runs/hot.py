@@ -80,6 +80,12 @@ def _mark(value: Any, place: int) -> Any:
     return 2_000_000_011 + place if isinstance(value, int) else f"mark {uuid.uuid4()}"
 
 
+def database() -> str:
+    """Which database the connection goes to: what a process keeps of one says nothing of another."""
+    at = connection.settings_dict
+    return f"{at['HOST']}:{at['PORT']}/{at['NAME']}"
+
+
 def columns(*, model: type[Model]) -> str:
     """The columns of a model in the order of `from_row`, each with its table."""
     return ", ".join(f'"{model._meta.db_table}"."{one.column}"' for one in model._meta.concrete_fields)

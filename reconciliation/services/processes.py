@@ -3,11 +3,11 @@
 import os
 from functools import lru_cache
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from reconciliation.models import WorkerProcess
 from reconciliation.processes import ProcessName, has_ended, kernel_of, this_process
-from runs import clock, record
+from runs import clock, hot, record
 from runs.services import principals
 
 
@@ -21,7 +21,7 @@ def _registered(pid: int, database: str) -> WorkerProcess:
 
 def current() -> WorkerProcess:
     """This process's row, made on first use (a forked child is another process)."""
-    return _registered(os.getpid(), str(connection.settings_dict["NAME"]))
+    return _registered(os.getpid(), hot.database())
 
 
 def anew() -> WorkerProcess:

@@ -18,7 +18,7 @@ def find_or_make(*, kind: Principal.Kind, key: str, label: str) -> Principal:
         raise ValueError("a person's principal comes from the user, by of_user")
     if connection.in_atomic_block:  # it might still be undone
         return _of_key(key) or _make(kind, key, label)
-    return _kept(str(connection.settings_dict["NAME"]), kind, key, label)
+    return _kept(hot.database(), kind, key, label)
 
 
 @lru_cache(maxsize=256)
@@ -58,7 +58,7 @@ def system() -> Principal:
     """The system itself. Kept by each process once it is seen outside a transaction, which might still be undone."""
     if connection.in_atomic_block:
         return find_or_make(kind=Principal.Kind.SYSTEM, key=SYSTEM_KEY, label="System")
-    return _system(str(connection.settings_dict["NAME"]))
+    return _system(hot.database())
 
 
 @lru_cache(maxsize=2)
