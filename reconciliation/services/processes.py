@@ -3,7 +3,7 @@
 import os
 from functools import lru_cache
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from reconciliation.models import WorkerProcess
 from reconciliation.processes import ProcessName, has_ended, kernel_of, this_process
