@@ -8,7 +8,7 @@ from typing import Any
 import dj_database_url
 import pytest
 from django.db import connections
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
 from agentops.demo.sandbox_client import SandboxClient
 from agentops.demo.world import PASSWORD
@@ -101,13 +101,17 @@ class Person:
         self.page: Page = context.new_page()
         self.url = url
         self.errors: list[str] = []
-        self.page.on("console", lambda line: self.errors.append(line.text) if line.type == "error" else None)
+        self.page.on("console", self._hear)
         self.page.on("pageerror", lambda problem: self.errors.append(str(problem)))
         self.page.goto(f"{url}/accounts/login/")
         self.page.locator("input[name=login]").fill(username)
         self.page.locator("input[name=password]").fill(PASSWORD)
         self.page.locator("main button[type=submit], form button[type=submit]").first.click()
         expect(self.page.locator("h1").first).to_be_visible()
+
+    def _hear(self, line: ConsoleMessage) -> None:
+        if line.type == "error":
+            self.errors.append(f"{line.text} {line.location['url']}")
 
     def open(self, path: str) -> Page:
         self.page.goto(self.url + path)
