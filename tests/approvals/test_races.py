@@ -1,6 +1,7 @@
 """Two at once, many rounds: one decision and one event each, the loser is told why, and nobody meets an exception."""
 
 import threading
+from collections import Counter
 from typing import Any
 
 import psycopg
@@ -8,16 +9,18 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connections, transaction
 
-from approvals.models import ApprovalRequest, Decision, Refusal, Vote
+from approvals.models import ApprovalRequest, Claim, Decision, Refusal, Vote
 from approvals.models.request import RequestState
-from approvals.services import requests
+from approvals.services import claiming, requests, votes
+from approvals.services.acting import Acted
+from approvals.services.votes import VoteResult
 from runs import record
-from runs.models import Run
-from runs.services import principals
-from tests.approvals import world
+from runs.models import Principal, Run
+from runs.services import operate, principals
+from tests.approvals import rounds, world
 
 pytestmark = pytest.mark.usefixtures("db")
-CLOSING = ("request.approved", "request.rejected", "request.expired", "request.withdrawn")
+CLOSING = ("request.approved", "request.rejected", "request.expired", "request.withdrawn", "request.superseded")
 
 
 @pytest.fixture
@@ -30,15 +33,39 @@ def bert(db: str) -> User:
     return world.user("bert")
 
 
-def withdraw(asked: world.Asked) -> ApprovalRequest | None:
-    """What a cancelling service does."""
-    with transaction.atomic(durable=True):
-        run = Run.objects.select_for_update(of=("self",)).get(pk=asked.run.pk)
-        closed = requests.close_open(run=run, to=RequestState.WITHDRAWN, why="stopped", actor=principals.system())
-        if closed is not None:
-            run.cancel_requested_at = closed.closed_at
-            run.save(update_fields=["cancel_requested_at"])
-        return closed
+def each_ended_once(played: list[rounds.Round]) -> Counter[str]:
+    """No exception, one closing event a round, a decision exactly where one was made; how often it ended how."""
+    rounds.met(played)
+    found = rounds.ends(played, *CLOSING)
+    for one in found.values():
+        assert one.events == [f"request.{one.state}"]
+        assert one.decisions == {"approved": [True], "rejected": [False]}.get(one.state, [])
+        assert one.votes == len(one.decisions)
+    return Counter(one.state for one in found.values())
+
+
+def often(ends: Counter[str], *states: str) -> None:
+    """These are all the ends there were, and none was rare."""
+    assert set(ends) == set(states), ends
+    assert min(ends.values()) > sum(ends.values()) // 20, ends
+
+
+def cast(request: ApprovalRequest, who: User, choice: str = "approve") -> VoteResult:
+    comment = "because" if choice == "reject" else ""
+    return votes.cast(
+        request_id=request.pk,
+        user=who,
+        choice="reject" if choice == "reject" else "approve",
+        comment=comment,
+        page_digest=request.page_digest,
+        acknowledged=False,
+        authenticated_by="password",
+        channel="page",
+    )
+
+
+def accepted(first: Any, second: Any) -> bool:
+    return bool(first.accepted)
 
 
 def one_end(asked: world.Asked, results: list[Any]) -> str:
@@ -53,35 +80,131 @@ def one_end(asked: world.Asked, results: list[Any]) -> str:
     return state
 
 
-def test_approve_against_reject_a_hundred_rounds(anna: User, bert: User) -> None:
-    version = world.policy()
-    ends = {"approved": 0, "rejected": 0}
-    for _ in range(100):
-        asked = world.ask(version=version)
-        results = world.at_once(
-            lambda asked=asked: world.cast(asked, anna), lambda asked=asked: world.cast(asked, bert, "reject")
-        )
-        state = one_end(asked, results)
-        ends[state] += 1
-        loser = next(result for result in results if not result.accepted)
-        winner = next(result for result in results if result.accepted)
-        assert (winner.code, loser.code) == (state, "decided")
-        assert loser.detail["by"] == ("Anna" if state == "approved" else "Bert")
-        assert loser.detail["choice"] == ("approve" if state == "approved" else "reject")
+def test_approve_against_approve(anna: User, bert: User, owner: psycopg.Connection) -> None:
+    played = rounds.race(
+        rounds.copies(world.ask(), owner),
+        lambda request: cast(request, anna),
+        lambda request: cast(request, bert),
+        first_won=accepted,
+    )
+    assert each_ended_once(played) == {"approved": rounds.ROUNDS}
+    assert all(sorted((one.first.code, one.second.code)) == ["approved", "decided"] for one in played)
+    often(Counter("anna" if one.first.accepted else "bert" for one in played), "anna", "bert")
+
+
+def test_approve_against_reject(anna: User, bert: User, owner: psycopg.Connection) -> None:
+    played = rounds.race(
+        rounds.copies(world.ask(), owner),
+        lambda request: cast(request, anna),
+        lambda request: cast(request, bert, "reject"),
+        first_won=accepted,
+    )
+    often(each_ended_once(played), "approved", "rejected")
+    for one in played:
+        winner, loser = (one.first, one.second) if one.first.accepted else (one.second, one.first)
+        assert (winner.code, loser.code) == ("approved" if winner is one.first else "rejected", "decided")
+        assert loser.detail["by"] == ("Anna" if winner is one.first else "Bert")
+        assert loser.detail["choice"] == ("approve" if winner is one.first else "reject")
         assert loser.detail["at"] == winner.detail["at"]
-    assert sum(ends.values()) == 100
-    assert Refusal.objects.filter(code="decided").count() == 100
+    assert Refusal.objects.filter(code="decided").count() == rounds.ROUNDS
 
 
-def test_two_people_approve_where_one_is_enough(anna: User, bert: User) -> None:
-    version = world.policy()
-    for _ in range(20):
-        asked = world.ask(version=version)
-        results = world.at_once(
-            lambda asked=asked: world.cast(asked, anna), lambda asked=asked: world.cast(asked, bert)
-        )
-        assert one_end(asked, results) == "approved"
-        assert sorted(result.code for result in results) == ["approved", "decided"]
+def test_approve_against_cancel(anna: User, owner: psycopg.Connection) -> None:
+    """A cancel always counts; where it was first there is no yes after it, and the request goes with the run."""
+    boss = principals.of_user(user=world.user("boss", group="", is_superuser=True))
+
+    def cancel(request: ApprovalRequest) -> str:
+        asked = operate.cancel(run_id=request.run_id, principal=boss, reason="no longer wanted")
+        with transaction.atomic(durable=True):  # what the run's worker does next
+            run = Run.objects.select_for_update(of=("self",)).get(pk=request.run_id)
+            requests.close_open(run=run, to=RequestState.WITHDRAWN, why="cancelled", actor=principals.system())
+        return asked.code
+
+    played = rounds.race(
+        rounds.copies(world.ask(), owner), lambda request: cast(request, anna), cancel, first_won=accepted
+    )
+    often(each_ended_once(played), "approved", "withdrawn")
+    found = rounds.ends(played, "request.approved", "run.cancel_requested", "request.refused")
+    for one in played:
+        assert one.second == "ok"
+        assert one.first.code in ("approved", "cancelled")
+        expected = ["request.approved", "run.cancel_requested"]
+        if not one.first.accepted:
+            expected = ["run.cancel_requested", "request.refused"]
+        assert found[one.request.pk].events == expected
+
+
+def test_approve_against_expire(anna: User, owner: psycopg.Connection) -> None:
+    """The deadline falls between the two; it comes later where nobody was in time, and sooner where somebody was."""
+    left = 0.01
+    late = (
+        "UPDATE approvals_approvalrequest SET respond_by = clock_timestamp() + make_interval(secs => %s) WHERE id = %s"
+    )
+
+    def soon(request: ApprovalRequest) -> None:
+        owner.execute(late, [left, request.pk])
+
+    def in_time(first: Any, second: Any) -> bool:
+        nonlocal left
+        left *= 0.95 if first.accepted else 1.05
+        return bool(first.accepted)
+
+    def sweep(request: ApprovalRequest) -> bool:
+        """Looks until the request is closed, by whomever."""
+        while not world.expire_as_the_engine_does(request.pk):
+            if ApprovalRequest.objects.filter(pk=request.pk).exclude(state=RequestState.OPEN).exists():
+                return False
+        return True
+
+    over = rounds.copies(world.ask(), owner)
+    played = rounds.race(over, lambda request: cast(request, anna), sweep, first_won=in_time, before=soon)
+    often(each_ended_once(played), "approved", "expired")
+    assert not any(one.first.accepted and one.second for one in played)
+    assert {one.first.code for one in played} == {"approved", "expired"}
+
+
+def test_approve_against_supersede(anna: User, owner: psycopg.Connection) -> None:
+    """What a worker does that finds a fact changed while people may still answer."""
+
+    def supersede(request: ApprovalRequest) -> bool:
+        with transaction.atomic(durable=True):
+            found = requests.lock_with_run(request_id=request.pk)
+            if found.state != RequestState.OPEN:
+                return False
+            world.read(of=found.run, reading=2, version="4")
+            requests.close_open(
+                run=found.run, to=RequestState.SUPERSEDED, why="a fact has changed", actor=principals.system()
+            )
+            return True
+
+    played = rounds.race(
+        rounds.copies(world.ask(), owner), lambda request: cast(request, anna), supersede, first_won=accepted
+    )
+    often(each_ended_once(played), "approved", "superseded")
+    assert all(one.second is not one.first.accepted for one in played)
+    assert {one.first.code for one in played} == {"approved", "superseded"}
+
+
+def test_claim_against_claim(anna: User, bert: User, owner: psycopg.Connection) -> None:
+    first, second = (principals.of_user(user=one) for one in (anna, bert))
+
+    def claim(request: ApprovalRequest, who: Principal) -> Acted:
+        return claiming.claim(request_id=request.pk, principal=who, channel="page")
+
+    played = rounds.race(
+        rounds.copies(world.ask(), owner),
+        lambda request: claim(request, first),
+        lambda request: claim(request, second),
+        first_won=lambda a, b: a.ok,
+    )
+    rounds.met(played)
+    held = dict(Claim.objects.values_list("request_id", "principal_id"))
+    found = rounds.ends(played, "request.claimed", *CLOSING)
+    for one in played:
+        assert sorted((one.first.code, one.second.code)) == ["claimed_by_other", "ok"]
+        assert held[one.request.pk] == (first if one.first.ok else second).pk
+        assert found[one.request.pk] == rounds.End(state="open", decisions=[], votes=0, events=["request.claimed"])
+    often(Counter("anna" if one.first.ok else "bert" for one in played), "anna", "bert")
 
 
 def test_two_people_approve_where_two_are_needed(anna: User, bert: User) -> None:
@@ -118,42 +241,6 @@ def test_a_new_person_clicks_twice_at_their_very_first_vote(anna: User) -> None:
         results = world.at_once(*[lambda asked=asked, new=new: world.cast(asked, new)] * 2)
         assert [result.code for result in results] == ["approved", "approved"]
         assert sorted(result.repeated for result in results) == [False, True]
-
-
-def test_approve_against_withdraw(anna: User) -> None:
-    version = world.policy()
-    for _ in range(30):
-        asked = world.ask(version=version)
-        results = world.at_once(lambda asked=asked: world.cast(asked, anna), lambda asked=asked: withdraw(asked))
-        state = one_end(asked, results)
-        assert state in ("approved", "withdrawn")
-        assert results[0].code == ("approved" if state == "approved" else "cancelled")
-        assert (results[1] is None) is (state == "approved")
-
-
-def test_approve_against_the_sweeper_around_the_deadline(anna: User, owner: psycopg.Connection) -> None:
-    version = world.policy()
-    ends = []
-    for round_ in range(30):
-        asked = world.ask(version=version)
-        offset = (5000, -5000, 2)[round_ % 3]  # clearly in time, clearly late, and anybody's guess; in ms
-        owner.execute(
-            "UPDATE approvals_approvalrequest SET respond_by = clock_timestamp() + make_interval(secs => %s)"
-            " WHERE id = %s",
-            [offset / 1000, asked.request.pk],
-        )
-        results = world.at_once(
-            lambda asked=asked: world.cast(asked, anna),
-            lambda asked=asked: world.expire_as_the_engine_does(asked.request.pk),
-        )
-        if asked.fresh().state == RequestState.OPEN:
-            raise AssertionError("neither the vote nor the sweeper closed it")
-        state = one_end(asked, results)
-        ends.append(state)
-        assert results[0].code == state
-        assert not (results[1] and state == "approved")
-    assert ends.count("approved") >= 10
-    assert ends.count("expired") >= 10
 
 
 def test_the_second_starts_after_the_first_has_read_and_before_it_commits(
