@@ -49,6 +49,24 @@ def people_to_decide(request: ApprovalRequest) -> str:
     return f"{asked_words(request)} to decide{then(every)}"
 
 
+def needed(stage: Stage) -> str:
+    """`2 of finance or treasury, within their own limit, of the team emea`, or the name of a person added."""
+    if stage.person_id is not None:
+        return stage.name
+    groups = " or ".join(group_words(name) for name in stage.every_group)
+    said = f"{'one' if stage.quorum == 1 else stage.quorum} of {groups}"
+    need = stage.need.person
+    if need.within_limit:
+        said += ", within their own limit"
+    said += f", of the team {need.team}" if need.team else ""
+    return said + (f", for the region {need.region}" if need.region else "")
+
+
+def nobody_for(stage: Stage) -> str:
+    """Why a stage cannot have its people, in words that follow a colon."""
+    return f"{needed(stage)}, with the right to vote and no part in this run; there are too few"
+
+
 def then(every: Sequence[Stage]) -> str:
     """`, then Legal`: the stages whose turn comes later."""
     later = [stage_words(stage) for stage in every if stage.opened_at is None]

@@ -11,6 +11,7 @@ class Reason(StrEnum):
     TICKET_GONE = "ticket_gone"
     NOT_FOUND = "not_found"
     APPROVAL_EXPIRED = "approval_expired"
+    NOBODY_TO_ASK = "nobody_to_ask"
     SENT_BACK = "sent_back"
     WITHDRAWN = "withdrawn"
     AMOUNT_NOT_ALLOWED = "amount_not_allowed"
@@ -50,6 +51,7 @@ WORDS: dict[Reason, str] = {
     Reason.TICKET_GONE: "The ticket is gone",
     Reason.NOT_FOUND: "Something it is about does not exist",
     Reason.APPROVAL_EXPIRED: "Nobody answered in time",
+    Reason.NOBODY_TO_ASK: "Too few people could decide it",
     Reason.SENT_BACK: "Whoever was asked sent it back",
     Reason.WITHDRAWN: "What was asked was withdrawn",
     Reason.AMOUNT_NOT_ALLOWED: "The amount that a person proposed is not allowed",

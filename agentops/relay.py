@@ -23,7 +23,7 @@ from agentops.busy import is_gone
 from agentops.corrected import start_notices
 from agentops.events import process_events
 from agentops.tasks import advance, look, read_statement
-from approvals.services import prompting, thawing
+from approvals.services import prompting, staffing, thawing
 from reconciliation.services import holds, looks, processes, statement_reading
 from runs.nudging import DUE as DUE_ONLY
 from runs.nudging import RELAY_CHANNEL
@@ -37,7 +37,7 @@ POLL_SECONDS = 1.0
 ALL_SECONDS = 0.25  # while runs come due one after the other, the other work is done that often
 BREATH_SECONDS = 0.005  # between two looks: under load one look serves many nudges
 HINT_AGAIN_SECONDS = 20.0  # a hint that brought nothing may have been lost
-DUE, ENDED, EVENTS, BATCHES, THAW, FREE, WAITS, STATEMENTS, NOTICES, PROMPTS, REVERSALS = (
+DUE, ENDED, EVENTS, BATCHES, THAW, FREE, WAITS, STATEMENTS, NOTICES, PROMPTS, REVERSALS, NOBODY = (
     "due runs",
     "ended processes",
     "received events",
@@ -49,10 +49,12 @@ DUE, ENDED, EVENTS, BATCHES, THAW, FREE, WAITS, STATEMENTS, NOTICES, PROMPTS, RE
     "corrections to be told",
     "reminders and escalations",
     "reversals",
+    "requests that nobody can answer",
 )
-# each kind of work, and the seconds in which it is begun at the latest. All but two are done at every look, and noted
-# that often; looking for ended processes costs more, and is one relay's turn once in that time
-JOBS = dict.fromkeys((DUE, EVENTS, BATCHES, THAW, FREE, WAITS, STATEMENTS, NOTICES, PROMPTS, REVERSALS), 5) | {ENDED: 2}
+# each kind of work, and the seconds in which it is begun at the latest. All but a few are done at every look, and noted
+# that often; what costs more, such as looking for ended processes, is one relay's turn once in that time
+JOBS = dict.fromkeys((DUE, EVENTS, BATCHES, THAW, FREE, WAITS, STATEMENTS, NOTICES, PROMPTS, REVERSALS), 5)
+JOBS |= {ENDED: 2, NOBODY: 30}
 
 # by the statement's own time, which does not move: by one that does, every waiting run would be looked at
 _DUE = """
@@ -88,6 +90,7 @@ class Relay:
         self._turn(STATEMENTS, self._statements)
         self._turn(NOTICES, lambda: start_notices(limit=BATCH), at_every_look=False)
         self._turn(PROMPTS, prompting.work_off)
+        self._turn(NOBODY, staffing.work_off, at_every_look=False)
         self._turn(EVENTS, lambda: process_events(limit=BATCH))
         on_many = self._turn(BATCHES, lambda: batches.work_off() + bulk_votes.work_off())
         self.more = bool(self._turn(THAW, thawing.thaw) + on_many)

@@ -57,10 +57,10 @@ class Escalation:
 class Requirement:
     """Who has to say yes, within a time, usable for a time after that.
 
-    `group` and `quorum` are one stage; with `stages`, these count. `confirm` is what each yes takes. `in_order`: a
-    stage is asked once those before it have said yes. `clock` is what the time to answer, reminders and escalations are
-    counted in. `standing` is, by currency, the most of a standing approval that may answer, in minor units; None: only
-    people, when they are asked.
+    `group` and `quorum` are one stage; with `stages`, these count. A `quorum` of 0 asks only people added by name.
+    `confirm` is what each yes takes. `in_order`: a stage is asked once those before it have said yes. `clock` is
+    what the time to answer, reminders and escalations are counted in. `standing` is, by currency, the most of a
+    standing approval that may answer, in minor units; None: only people, when they are asked.
     """
 
     group: str
@@ -78,7 +78,9 @@ class Requirement:
 
     @property
     def chain(self) -> tuple[StageNeed, ...]:
-        """At least one stage."""
+        """At least one stage, or none where nobody is needed but those whom people added."""
+        if not self.quorum and not self.stages:
+            return ()
         return self.stages or (StageNeed(name=self.group, groups=(self.group,), quorum=self.quorum),)
 
 

@@ -92,6 +92,8 @@ def handed_to(*, person: Known) -> Q:
     # no EXISTS, which would be planned as a join with everybody
     still = rights.voters().filter(pk=OuterRef("handed_user")).order_by().values(yes=Value(True))[:1]
     gone = Q(handed_user__isnull=False) & ~Q(Coalesce(Subquery(still), Value(False), output_field=BooleanField()))
+    left = rights.voters().filter(groups=OuterRef("handed_group")).order_by().values(yes=Value(True))[:1]
+    gone |= Q(handed_group__isnull=False) & ~Q(Coalesce(Subquery(left), Value(False), output_field=BooleanField()))
     return nobody | Q(handed_user=person.user.pk) | Q(handed_group__name__in=sorted(person.groups)) | gone
 
 

@@ -13,6 +13,7 @@ from agentops.relay import JOBS
 from agentops.telling.messenger import NAMES as MESSENGER
 from approvals.models import ApprovalRequest
 from approvals.models.request import RequestState
+from approvals.staffing import NOBODY
 from reconciliation.models import Attempt, Case, Operation, WorkerProcess
 from reconciliation.models.case import CaseState
 from reconciliation.models.operation import UNCONFIRMED
@@ -42,6 +43,8 @@ class Figure:
 def _people() -> list[Figure]:
     waiting = ApprovalRequest.objects.filter(state=RequestState.OPEN).aggregate(n=Count("pk"), at=Min("created_at"))
     person = Run.objects.filter(state=RunState.NEEDS_PERSON).aggregate(n=Count("pk"), at=Min("state_since"))
+    lost = Run.objects.filter(state=RunState.AWAITING_APPROVAL, waits_for__startswith=NOBODY)
+    left = lost.aggregate(n=Count("pk"), at=Min("state_since"))
     return [
         Figure(
             label="Waiting for approval", icon="hand", colour="amber", number=waiting["n"], oldest=waiting["at"],
@@ -51,6 +54,10 @@ def _people() -> list[Figure]:
             label="Needs a person", icon="hand", colour="amber", number=person["n"], oldest=person["at"],
             under="oldest since", link="needs_person",
         ),
+        *([Figure(
+            label="Nobody left to ask", icon="circle-alert", colour="red", number=left["n"], oldest=left["at"],
+            under="oldest asked", link="runs",
+        )] if left["n"] else []),
     ]  # fmt: skip
 
 

@@ -33,17 +33,10 @@ class Step:
 
 
 def who(stage: Stage) -> str:
-    """`2 of finance or treasury, each within their own limit, of the team emea`."""
+    """`2 of finance or treasury, within their own limit; 2 who say no end it`, or why the person was added."""
     if stage.person is not None:
         return f"added by {stage.added_by}: {stage.added_why}"
-    groups = " or ".join(asked.group_words(name) for name in stage.every_group)
-    people = "one" if stage.quorum == 1 else str(stage.quorum)
-    said = f"{people} of {groups}"
-    need = stage.need.person
-    if need.within_limit:
-        said += ", within their own limit"
-    said += f", of the team {need.team}" if need.team else ""
-    said += f", for the region {need.region}" if need.region else ""
+    said = asked.needed(stage)
     return f"{said}; {stage.reject_at} who say no end it" if stage.reject_at > 1 else said
 
 

@@ -1,24 +1,26 @@
 """Asking the policy, and people where the policy says so. The run parks while they think."""
 
 import datetime as dt
+from dataclasses import replace
 
 from django.db.models import Q
 
 from agentops import policy_now
-from agentops.asked import people_to_decide
+from agentops.asked import nobody_for, people_to_decide
 from agentops.reasons import Reason
 from agentops.steps.base import AT_ONCE, Next, Step, committing, hand_over, out_of_date, park
 from agentops.steps.deciding import refuse
 from agentops.steps.gathering import keep_facts, read_facts
 from agentops.steps.handed_back import sent_back, withdrawn
 from agentops.workflows.base import Refused
-from approvals import capabilities, confirming, freezes, objections, policy_text, standing, talk
+from approvals import capabilities, confirming, freezes, objections, policy_text, seating, staffing, standing, talk
 from approvals.binding import binding_digest
 from approvals.evaluation import Verdict, evaluate
-from approvals.models import Allowance, ApprovalRequest, PolicyVersion, StandingApproval
+from approvals.models import Allowance, ApprovalRequest, PolicyVersion, Stage, StandingApproval
 from approvals.models.request import RequestState
 from approvals.queries import newest_binding
-from approvals.services import policies, requests, standing_use, tallying
+from approvals.requirement import Requirement
+from approvals.services import policies, requests, stages, standing_use, tallying
 from reconciliation import late, windows
 from runs import clock, hot, record, transitions
 from runs.models import Evidence, Principal, Proposal, Run
@@ -74,6 +76,9 @@ def ask_policy(step: Step, run: Run) -> Next:
     if problem:
         return _denied(step, run, proposal, problem)
     digest = binding_of(proposal, every)
+    before, added = _asked_before(run, proposal)
+    if before is not None and added:
+        verdict = _of_those_added(verdict, before)
     if verdict.effect == "allow":
         requests.policy_decision(
             run=run,
@@ -86,10 +91,13 @@ def ask_policy(step: Step, run: Run) -> Next:
         )
         transitions.move(run=run, to=RunState.EXECUTING, actor=step.actor, why=f"automatic, by {version}")
         return Next.GO_ON
-    given = standing.find(run=run, proposal=proposal, verdict=verdict, variables=variables)
+    given = None if added else standing.find(run=run, proposal=proposal, verdict=verdict, variables=variables)
     if given is not None:
         return _answered_beforehand(step, run, proposal, version, verdict, given, digest)
-    request = _ask(step, run, proposal, version, verdict, digest, every)
+    if (short := _short(run, proposal, verdict, before)) is not None:
+        reason = f"too few people could decide: it takes {nobody_for(short)}"
+        return hand_over(run, code=Reason.NOBODY_TO_ASK, reason=reason, actor=step.actor)
+    request = _ask(step, run, proposal, version, verdict, digest, every, before)
     transitions.move(
         run=run,
         to=RunState.AWAITING_APPROVAL,
@@ -102,6 +110,37 @@ def ask_policy(step: Step, run: Run) -> Next:
 
 
 AT_ONCE[RunState.AUTHORISING] = (POINT, ask_policy)
+
+
+def _asked_before(run: Run, proposal: Proposal) -> tuple[ApprovalRequest | None, bool]:
+    """What was asked about this step and ended unused, which takes an earlier proposal; whether people had added
+    somebody who could still answer."""
+    before = _SUPERSEDED.first(run=run.pk, step=proposal.step) if proposal.number > 1 else None
+    return before, before is not None and bool(stages.added_to(request_id=before.pk, run=run))
+
+
+def _of_those_added(verdict: Verdict, before: ApprovalRequest) -> Verdict:
+    """What is allowed by itself now still takes those whom people had added, in as much time as they had."""
+    if verdict.effect != "allow":
+        return verdict
+    first_until = before.respond_by - before.stopped_for
+    need = Requirement(
+        group=before.group,
+        quorum=0,
+        respond_within=first_until - before.created_at,
+        valid_for=before.valid_until - first_until,
+        confirm=confirming.strictest(levels=[one for one in confirming.LEVELS if one == before.confirm]),
+    )
+    return replace(verdict, effect="ask", groups=need)
+
+
+def _short(run: Run, proposal: Proposal, verdict: Verdict, before: ApprovalRequest | None) -> Stage | None:
+    """The stage for which there are too few people, whoever an escalation would ask included."""
+    need = verdict.groups
+    assert need is not None
+    asked = ApprovalRequest(run=run, proposal=proposal, supersedes=before)
+    chain = stages.every(request=asked, need=need)
+    return staffing.missing(request=asked, stages=chain, escalating=[one.group for one in need.escalations])
 
 
 def _answered_beforehand(
@@ -171,6 +210,7 @@ def _ask(
     verdict: Verdict,
     digest: str,
     facts: dict[str, Evidence],
+    before: ApprovalRequest | None,
 ) -> ApprovalRequest:
     card = step.workflow.card(action=proposal.action(), facts=facts)
     rows = [{"key": one.key, "label": one.label, "value": one.value} for one in card.rows]
@@ -192,7 +232,7 @@ def _ask(
         binding_digest=digest,
         rows=rows,
         ask=card.ask,
-        supersedes=_SUPERSEDED.first(run=run.pk, step=proposal.step),
+        supersedes=before,
         actor=step.actor,
     )
 
@@ -277,7 +317,19 @@ def _still_open(step: Step, run: Run, request: ApprovalRequest) -> Next:
     if run.facts_wanted_at:  # wanted once more since they were read
         return Next.GO_ON
     question = "; a question waits for an answer" if talk.open_questions(request=request) else ""
-    return park(run, until=request.respond_by, waits_for=f"{people_to_decide(request)}{question}")
+    return park(run, until=request.respond_by, waits_for=f"{_awaited(run, request)}{question}")
+
+
+def _awaited(run: Run, request: ApprovalRequest) -> str:
+    """Whom it waits for; where nobody is left of those, the next escalation comes at once, and else it says so."""
+    votes = seating.votes_of(request=request)
+    while True:
+        chain = seating.stages_of(request=request)
+        short = staffing.missing(request=request, stages=chain, votes=votes)
+        if short is None:
+            return people_to_decide(request)
+        if not stages.escalate_now(request=request, run=run, now=clock.now()):
+            return f"{staffing.NOBODY}: {nobody_for(short)}"
 
 
 def _policy_moved(run: Run, request: ApprovalRequest) -> str:

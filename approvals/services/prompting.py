@@ -13,7 +13,7 @@ from django.db import DatabaseError, InterfaceError, transaction
 from approvals import freezes, seating
 from approvals.models import ApprovalRequest, Prompt
 from approvals.models.request import RequestState
-from approvals.services import requests
+from approvals.services import requests, stages
 from runs import clock, record
 from runs.models import Run
 from runs.services import principals
@@ -64,7 +64,10 @@ def _one(pk: uuid.UUID) -> bool:
             prompt.due_at = max(due, now + LOOK_AGAIN) if frozen else due
             prompt.save(update_fields=["due_at"])
             return False
-        done = _remind(request) if prompt.kind == Prompt.Kind.REMIND else _escalate(request, prompt.group)
+        if prompt.kind == Prompt.Kind.REMIND:
+            done = _remind(request)
+        else:
+            done = stages.escalate(request=request, run=request.run, group=prompt.group)
         return _end(prompt, Prompt.Result.DONE if done else Prompt.Result.NOT_NEEDED, now)
 
 
@@ -89,26 +92,3 @@ def _remind(request: ApprovalRequest) -> bool:
             people=people,
         )
     return people > 0
-
-
-def _escalate(request: ApprovalRequest, group: str) -> bool:
-    """Every stage that waits now, but for people added by name, may be answered by the group as well."""
-    waiting = [
-        stage
-        for stage in seating.stages_of(request=request)
-        if stage.is_asked and stage.person_id is None and group not in stage.every_group
-    ]
-    for stage in waiting:
-        stage.also = [*stage.also, group]
-        stage.save(update_fields=["also"])
-        record.append(
-            run=request.run,
-            kind="request.escalated",
-            actor=principals.system(),
-            request=str(request.pk),
-            stage=stage.name,
-            stage_id=str(stage.pk),
-            also=group,
-            why="nobody had decided in the time that the rule names",
-        )
-    return bool(waiting)

@@ -108,8 +108,10 @@ def open_request(
         respond_by=respond_by,
         valid_until=respond_by + need.valid_for,
     )
+    asked = stages.every(request=request, need=need)
+    request.quorum = request.quorum or len(asked)  # where only people added by name are asked
     hot.insert(request)
-    asked = stages.open_all(request=request, need=need)
+    stages.write(request=request, stages=asked, need=need)
     record.append(run=run, kind="request.opened", actor=actor, **_facts(request, proposal, asked))
     return request
 

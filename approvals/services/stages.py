@@ -4,12 +4,13 @@ Building blocks: they run inside the caller's open transaction, with the run's a
 """
 
 import datetime as dt
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Sequence
 
 from approvals import rights, working_time
 from approvals.models import ApprovalRequest, Prompt, Stage
 from approvals.requirement import Clock, Requirement
-from approvals.seating import Seating, asked_now, involved, is_handed_to
+from approvals.seating import Seating, asked_now, involved, is_handed_to, stages_of
 from approvals.working_calendar import calendar
 from runs import record, transitions
 from runs.models import Run
@@ -25,32 +26,43 @@ def counted(*, clock: Clock) -> Callable[[dt.datetime, dt.timedelta], dt.datetim
     return lambda since, by: since + by
 
 
-def open_all(*, request: ApprovalRequest, need: Requirement) -> list[Stage]:
-    """Write the stages as they are asked, the first (or all, where the order does not matter) asked at once, and what
-    happens by itself meanwhile. Whoever was added by name to what this replaces is asked again, unless they could not
-    answer: they have a part in the run by now, such as another amount, or no right to vote any more."""
-    stages = of_need(request=request, need=need)
-    if request.supersedes_id is not None:
-        added = Stage.objects.filter(
-            request=request.supersedes_id, added_by__isnull=False, person__in=rights.voters()
-        ).order_by("position")
-        out = involved(run=request.run, user_ids=[one.person_id for one in added if one.person_id is not None])
-        stages += [
-            Stage(
-                request=request,
-                position=number,
-                name=one.name,
-                person_id=one.person_id,
-                quorum=1,
-                added_by_id=one.added_by_id,
-                added_why=one.added_why,
-                opened_at=request.created_at,
-            )
-            for number, one in enumerate((one for one in added if one.person_id not in out), start=len(stages) + 1)
-        ]
+def write(*, request: ApprovalRequest, stages: Sequence[Stage], need: Requirement) -> None:
+    """Write the stages as they are asked, and what happens by itself meanwhile."""
     Stage.objects.bulk_create(stages)
     Prompt.objects.bulk_create(_prompts(request, need))
-    return stages
+
+
+def every(*, request: ApprovalRequest, need: Requirement) -> list[Stage]:
+    """All stages of the request, the first (or all, where the order does not matter) asked at once; nothing is written.
+    Whoever was added by name to what this replaces is asked again, unless they could not answer: they have a part in
+    the run by now, such as another amount, or no right to vote any more."""
+    stages = of_need(request=request, need=need)
+    return stages + [
+        Stage(
+            request=request,
+            position=number,
+            name=one.name,
+            person_id=one.person_id,
+            quorum=1,
+            added_by_id=one.added_by_id,
+            added_why=one.added_why,
+            opened_at=request.created_at,
+        )
+        for number, one in enumerate(added_to(request_id=request.supersedes_id, run=request.run), start=len(stages) + 1)
+    ]
+
+
+def added_to(*, request_id: uuid.UUID | None, run: Run) -> list[Stage]:
+    """The stages of people added by name to a request that has ended, who could still answer in the run."""
+    if request_id is None:
+        return []
+    added = list(
+        Stage.objects.filter(request=request_id, added_by__isnull=False, person__in=rights.voters())
+        .select_related("person")
+        .order_by("position")
+    )
+    out = involved(run=run, user_ids=[one.person_id for one in added if one.person_id is not None]) if added else set()
+    return [one for one in added if one.person_id not in out]
 
 
 def of_need(*, request: ApprovalRequest, need: Requirement) -> list[Stage]:
@@ -143,4 +155,54 @@ def meet(*, seating: Seating, run: Run, now: dt.datetime) -> bool:
             groups=waiting.every_group,
             quorum=waiting.quorum,
         )
+        _escalate_late(seating.request, run, waiting)
     return all(stage.met_at is not None for stage in seating.stages)
+
+
+ESCALATED = "nobody had decided in the time that the rule names"
+
+
+def escalate(*, request: ApprovalRequest, run: Run, group: str, why: str = ESCALATED) -> bool:
+    """Every stage that waits now, but for people added by name, may be answered by the group as well; True where that
+    changes anything."""
+    waiting = [one for one in stages_of(request=request) if one.is_asked]
+    return sum(_also(request, run, stage, group, why) for stage in waiting) > 0
+
+
+def _escalate_late(request: ApprovalRequest, run: Run, stage: Stage) -> None:
+    """A stage whose turn comes when the time for an escalation is over is escalated as it is opened."""
+    done = Prompt.objects.filter(request=request, kind=Prompt.Kind.ESCALATE, ended_at__isnull=False).order_by("due_at")
+    for group in done.values_list("group", flat=True):
+        _also(request, run, stage, group, ESCALATED)
+
+
+def _also(request: ApprovalRequest, run: Run, stage: Stage, group: str, why: str) -> bool:
+    if stage.person_id is not None or group in stage.every_group:
+        return False
+    stage.also = [*stage.also, group]
+    stage.save(update_fields=["also"])
+    record.append(
+        run=run,
+        kind="request.escalated",
+        actor=principals.system(),
+        request=str(request.pk),
+        stage=stage.name,
+        stage_id=str(stage.pk),
+        also=group,
+        why=why,
+    )
+    return True
+
+
+def escalate_now(*, request: ApprovalRequest, run: Run, now: dt.datetime) -> str:
+    """Nobody is left of those who are asked: the next escalation comes at once. The group, or "" where none is left."""
+    pending = Prompt.objects.select_for_update(of=("self",)).filter(
+        request=request, kind=Prompt.Kind.ESCALATE, ended_at__isnull=True
+    )
+    for prompt in pending.order_by("due_at", "id"):
+        done = escalate(request=request, run=run, group=prompt.group, why="nobody is left to answer of those asked")
+        prompt.ended_at, prompt.result = now, Prompt.Result.DONE if done else Prompt.Result.NOT_NEEDED
+        prompt.save(update_fields=["ended_at", "result"])
+        if done:
+            return str(prompt.group)
+    return ""
