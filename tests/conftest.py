@@ -5,6 +5,7 @@ are the product's. `owner` gives a connection that may tamper with what the appl
 """
 
 import contextlib
+import fcntl
 import itertools
 import os
 import subprocess
@@ -17,6 +18,7 @@ import psycopg
 import pytest
 
 from agentops.local.postgres import EmbeddedPostgres
+from agentops.local.variables import DATABASE
 
 # a slow machine fails no test: how long an example takes says nothing about the product
 hypothesis.settings.register_profile(
@@ -45,10 +47,32 @@ def manage(*arguments: str, env: dict[str, str]) -> str:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
-    with EmbeddedPostgres(tmp_path_factory.mktemp("postgres"), tests=True) as server:
-        server.create_database(TEMPLATE)
-        manage("migrate", "--verbosity", "0", env={"DATABASE_URL": server.url("owner", TEMPLATE)})
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder whose database is migrated, made once for all processes of a run; to be copied with `copied`."""
+    together = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        together = together.parent
+    with (together / "migrated.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        folder, draft = together / "migrated", together / "migrated.new"
+        if not folder.exists():
+            with EmbeddedPostgres(draft, tests=True) as server:
+                server.create_database(TEMPLATE)
+                manage("migrate", "--verbosity", "0", env={"DATABASE_URL": server.url("owner", TEMPLATE)})
+                server.create_database(DATABASE, template=TEMPLATE)
+            draft.rename(folder)
+    return folder
+
+
+def copied(folder: Path, place: Path) -> Path:
+    """A copy of the data folder `folder` at `place`, which is not there yet; each file keeps its owner."""
+    subprocess.run(["cp", "-a", folder, place], check=True)
+    return place
+
+
+@pytest.fixture(scope="session")
+def postgres(migrated: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedPostgres]:
+    with EmbeddedPostgres(copied(migrated, tmp_path_factory.mktemp("postgres") / "data"), tests=True) as server:
         yield server
 
 

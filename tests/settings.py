@@ -5,6 +5,9 @@ import os
 import shutil
 import tempfile
 
+from tests import scratch
+
+scratch.settle()
 os.environ["DATABASE_URL"] = "postgresql://set-by-the-fixture@localhost/none"
 os.environ["AGENTOPS_DATA"] = tempfile.mkdtemp(prefix="agentops-test-data-")
 atexit.register(shutil.rmtree, os.environ["AGENTOPS_DATA"], ignore_errors=True)

@@ -69,11 +69,16 @@ def test_nothing_is_doubled_lost_or_stuck_in_a_small_storm(tmp_path: Path) -> No
 def test_an_interrupted_run_stops_everything_it_started(tmp_path: Path) -> None:
     process = start(tmp_path)
     output = tmp_path / "output"
-    eventually(lambda: "0:00 of" in output.read_text() or process.poll() is not None, seconds=60)
-    started = descendants(process.pid)
-    assert len(started) > 10, output.read_text()
-    process.send_signal(signal.SIGINT)
-    assert process.wait(40) == 130
+    try:
+        eventually(lambda: "0:00 of" in output.read_text() or process.poll() is not None, seconds=180)
+        started = descendants(process.pid)
+        assert len(started) > 10, output.read_text()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(40) == 130
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            process.wait(30)
     eventually(lambda: not any(alive(pid) for pid in started))
     assert "stopped (SIGINT)" in output.read_text()
     assert "Traceback" not in output.read_text()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from agentops.local.postgres import EmbeddedPostgres
+from tests.conftest import copied
 
 SOCKET_PATH_LIMIT = 107
 
@@ -47,8 +47,7 @@ def prepared() -> Iterator[Path]:
 @pytest.fixture
 def data_dir(new_dir: Path, prepared: Path) -> Path:
     """A data folder whose database has run before."""
-    subprocess.run(["cp", "-a", prepared, new_dir], check=True)  # keeps the owner of each file
-    return new_dir
+    return copied(prepared, new_dir)
 
 
 @pytest.fixture

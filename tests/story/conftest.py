@@ -16,6 +16,7 @@ from agentops.local.stack import Stack
 from agentops.starting import start_workflow
 from runs.models import Principal, Run
 from runs.services import principals
+from tests.conftest import copied
 
 CREDIT = "billing.credit_notes.create"
 expect.set_options(timeout=30_000)
@@ -65,7 +66,7 @@ class Product:
 
 
 @pytest.fixture(scope="module")  # a whole stack takes from what runs beside it, so it ends with its module
-def product(tmp_path_factory: pytest.TempPathFactory, django_db_blocker: Any) -> Iterator[Product]:
+def product(migrated: Path, tmp_path_factory: pytest.TempPathFactory, django_db_blocker: Any) -> Iterator[Product]:
     marker = tmp_path_factory.mktemp("faults") / "worker-died"
     marker.touch()  # while the file exists the crash point is spent; a test arms it by removing the file
     env = {
@@ -74,7 +75,8 @@ def product(tmp_path_factory: pytest.TempPathFactory, django_db_blocker: Any) ->
         "LEASE_SECONDS": "15",
         "FAULTPOINT": f"attempt.called:{marker}",
     }
-    with Stack(tmp_path_factory.mktemp("story data"), env=env, tests=True) as stack:
+    folder = copied(migrated, tmp_path_factory.mktemp("story") / "story data")
+    with Stack(folder, env=env, tests=True) as stack:
         parsed = dj_database_url.parse(stack.env["DATABASE_URL"])
         target = connections["default"].settings_dict
         before = dict(target)
