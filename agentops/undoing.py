@@ -1,4 +1,7 @@
-"""Runs for reversals: what was proposed to be undone gets a run of its own, once, and what came of it is booked."""
+"""Runs for reversals: what was proposed to be undone gets a run of its own, once, and what came of it is booked.
+
+What fails is written down with the reversal, tried again, and is a person's at last: see `reversals.note_failure`.
+"""
 
 import logging
 import uuid
@@ -16,9 +19,16 @@ from runs.services import principals, runs
 log = logging.getLogger(__name__)
 
 
+class NotDone(Exception):
+    """Some could not be followed up, which is written down with them; all the others were."""
+
+
 def work_off(*, limit: int) -> int:
-    """Everything that is due about reversals; returns how many were looked at. One that fails holds up no other."""
-    done = 0
+    """Everything that is due about reversals; returns how many were looked at. One that fails holds up no other.
+
+    Raises NotDone, after the rest, for those that failed in a way that nobody foresaw.
+    """
+    done, failed = 0, []
     for reversal_id in [*reversals.due(limit=limit), *reversals.done_after_all(limit=limit)]:
         try:
             _look(reversal_id)
@@ -27,8 +37,12 @@ def work_off(*, limit: int) -> int:
                 raise
             if not is_busy(problem=problem):
                 log.exception("reversal %s could not be followed up", reversal_id)
+                failed.append(f"{reversal_id} ({problem})")
+                reversals.note_failure(reversal_id=reversal_id, problem=f"{type(problem).__name__}: {problem}")
             continue
         done += 1
+    if failed:
+        raise NotDone(f"{len(failed)} of {done + len(failed)}, the first of them {failed[0]}")
     return done
 
 

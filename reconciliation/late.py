@@ -15,7 +15,7 @@ from reconciliation.classification import calls_over
 from reconciliation.comparison import in_words
 from reconciliation.corrections import successor
 from reconciliation.models import Case, Observation, Operation
-from reconciliation.models.case import NOTED_SINCE
+from reconciliation.models.case import ABOUT_OUR_RECORD, NOTED_SINCE
 from reconciliation.models.operation import IN_FLIGHT, KEY_TAKEN, SETTLED, OperationState
 from runs import clock, hot, retry
 from runs.models import Principal, Run
@@ -86,8 +86,10 @@ def is_unasked(operation: Operation) -> bool:
 
 # an open case about a settled operation; once a person has noted it, only where something was done: the run's next
 # actions would tell of it as our record has it
-_IN_DISPUTE = Q(operation__state__in=SETTLED) & (
-    ~Q(state="resolved") | Q(NOTED_SINCE, operation__state=OperationState.SUCCEEDED)
+_IN_DISPUTE = (
+    Q(operation__state__in=SETTLED)
+    & ABOUT_OUR_RECORD
+    & (~Q(state="resolved") | Q(NOTED_SINCE, operation__state=OperationState.SUCCEEDED))
 )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 
 from reconciliation.models import Attempt, Case, Correction, Observation, Operation, ProposedVerdict
-from reconciliation.models.case import NOTED_SINCE, CaseState
+from reconciliation.models.case import ABOUT_OUR_RECORD, NOTED_SINCE, CaseState
 from reconciliation.models.operation import SETTLED, UNCONFIRMED
 from reconciliation.risk import Risk, at_risk, in_all
 from runs.money import Money
@@ -65,7 +65,7 @@ def disputes() -> QuerySet[Case]:
     """Cases about operations that are settled, and not as the other side shows them: open, or noted and put right
     outside. Until a correction is booked our record alone does not tell the truth about these."""
     standing = ~Q(state=CaseState.RESOLVED) | NOTED_SINCE
-    return Case.objects.filter(standing, operation__state__in=SETTLED).select_related(
+    return Case.objects.filter(standing, ABOUT_OUR_RECORD, operation__state__in=SETTLED).select_related(
         "operation", "resolved_by", "confirmed_by"
     )
 
@@ -77,7 +77,7 @@ def dispute_about(*, operation: Operation) -> Case | None:
     at = operation.corrected_at
     for one in operation.cases.all():
         noted = one.verdict == "noted" and (at is None or one.resolved_at is None or one.resolved_at > at)
-        if one.state != CaseState.RESOLVED or noted:
+        if one.kind != Case.Kind.NOT_UNDONE and (one.state != CaseState.RESOLVED or noted):
             return one
     return None
 

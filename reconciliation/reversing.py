@@ -3,15 +3,17 @@
 Building blocks; whoever writes holds the run of the operation that is undone, and that operation.
 """
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.db import Error as DatabaseError
 from django.db.models import Exists, OuterRef, QuerySet
 
 from reconciliation import late, moves
 from reconciliation.attempts import records_in, shown
-from reconciliation.case_opening import open_case
+from reconciliation.case_opening import open_case, resolve
 from reconciliation.models import Case, Operation, Reversal
 from reconciliation.models.operation import OperationState
 from runs import clock, record
@@ -20,6 +22,7 @@ from runs.models import Principal, Run
 from runs.tools.base import CannotReverse, Compensation, Made
 from runs.tools.registry import UnknownTool, contract
 
+log = logging.getLogger(__name__)
 S = OperationState
 Origin = Reversal.Origin
 Result = Reversal.Result
@@ -51,17 +54,30 @@ def undo_of(*, operation: Operation) -> Undo | str:
     reference = operation.other_reference or operation.external_reference or ""
     if reference in reversed_references(operation=operation):
         return f"{reference} is reversed already; a case says what else stands."
-    made = Made(
-        identity=operation.identity,
-        effect=operation.effect,
-        reference=reference,
-        minor=operation.other_minor if operation.other_reference else operation.real_minor,
-        record=_shown(operation, reference),
-    )
     try:
+        made = Made(
+            identity=operation.identity,
+            effect=operation.effect,
+            reference=reference,
+            minor=operation.other_minor if operation.other_reference else operation.real_minor,
+            record=_shown(operation, reference),
+        )
         return Undo(tool=reversal.tool, effect=nfc(reversal.effect(made)), reference=reference)
     except CannotReverse as why:
         return str(why)
+    except DatabaseError:
+        raise
+    except Exception as problem:  # a declaration that fails holds up neither a page nor the end of a run
+        log.exception("what would undo %s could not be worked out", operation.identity)
+        return f"What would undo it could not be worked out ({type(problem).__name__}: {problem})."[:500]
+
+
+def is_undoable(*, operation: Operation) -> bool:
+    """Whether it is its tool's promise that it can be undone; what there is no tool for is a person's to say."""
+    try:
+        return isinstance(contract(operation.tool).reversal, Compensation)
+    except UnknownTool:
+        return True
 
 
 def _shown(operation: Operation, reference: str) -> dict[str, Any]:
@@ -157,11 +173,15 @@ def in_order(*, run: Run) -> list[Operation]:
 
 def propose_all(*, run: Run, origin: Origin, principal: Principal, reason: str) -> list[Reversal]:
     """Reversals of everything the locked run has done and a tool declares one for, in reverse order; each is proposed
-    only once the one before it is done."""
+    only once the one before it is done. One that cannot be proposed although it is declared is a person's: a case says
+    so."""
     made: list[Reversal] = []
     for operation in in_order(run=run):
         undo = undo_of(operation=operation)
-        if isinstance(undo, Undo):
+        if not isinstance(undo, Undo):
+            if is_undoable(operation=operation):
+                left_standing(run=run, operation=operation, why=undo, actor=principal)
+        else:
             after = made[-1] if made else None
             made.append(
                 propose(
@@ -177,6 +197,13 @@ def propose_all(*, run: Run, origin: Origin, principal: Principal, reason: str) 
     return made
 
 
+def left_standing(*, run: Run, operation: Operation, why: str, actor: Principal) -> Case:
+    """It was to be undone, and no machine can have that done: a person who settles cases says what follows. Our record
+    of it is right, so it is in no dispute."""
+    why = f"{operation.external_reference} was to be undone, and could not be: {why}".rstrip(".")
+    return open_case(run=run, operation=operation, kind=Case.Kind.NOT_UNDONE, why=why, actor=actor)
+
+
 def in_words(*, reversals: Sequence[Reversal]) -> str:
     """What is proposed to be undone, as a sentence; empty where nothing is."""
     if not reversals:
@@ -184,6 +211,12 @@ def in_words(*, reversals: Sequence[Reversal]) -> str:
     named = ", then ".join(one.reference for one in reversals)
     each = "It needs its own approval." if len(reversals) == 1 else "Each needs its own approval."
     return f"Reversal proposed: {named}. {each}"
+
+
+def left_in_words(*, run: Run) -> str:
+    """What of the run was to be undone and could not be, with its cases; empty where nothing is."""
+    found = Case.objects.filter(operation__run=run, kind=Case.Kind.NOT_UNDONE).exclude(state="resolved")
+    return " ".join(f"{one.why} ({one.label})." for one in found.order_by("number"))
 
 
 def book(*, run: Run, operation: Operation, reversal: Reversal, actor: Principal) -> None:
@@ -233,16 +266,21 @@ def reversed_references(*, operation: Operation) -> set[str]:
     return set(operation.reversed_by.filter(state=S.SUCCEEDED).values_list("reverses_reference", flat=True))
 
 
-def end(*, run: Run, reversal: Reversal, result: Result, what: str, actor: Principal) -> None:
+def end(*, run: Run, reversal: Reversal, result: Result, what: str, actor: Principal, by_itself: bool = False) -> None:
     """The reversal is over. What was to be undone after it is proposed next if this one is done; else nothing more is
-    proposed by itself: a person looks at what stands."""
+    proposed by itself: a person looks at what stands. Where it ended `by_itself` a case has that person look."""
     now = clock.now()
     reversal.result, reversal.what, reversal.ended_at, reversal.due_at = result, what, now, None
-    reversal.save(update_fields=["result", "what", "ended_at", "due_at"])
+    reversal.tries, reversal.problem = 0, ""
+    reversal.save(update_fields=["result", "what", "ended_at", "due_at", "tries", "problem"])
     record.append(
         run=run, kind="reversal.ended", actor=actor, operation=str(reversal.operation_id), result=str(result),
         reference=reversal.reference, why=what,
     )  # fmt: skip
+    if result == Result.DONE:
+        undone_after_all(run=run, operation=reversal.operation, what=what, actor=actor)
+    elif by_itself:
+        left_standing(run=run, operation=reversal.operation, why=what, actor=actor)
     following = Reversal.objects.filter(after=reversal, ended_at__isnull=True).first()
     if following is None:
         return
@@ -251,4 +289,11 @@ def end(*, run: Run, reversal: Reversal, result: Result, what: str, actor: Princ
         following.save(update_fields=["due_at"])
     else:
         why = f"not proposed, since {reversal.reference} before it was not reversed"
-        end(run=run, reversal=following, result=Result.DROPPED, what=why, actor=actor)
+        end(run=run, reversal=following, result=Result.DROPPED, what=why, actor=actor, by_itself=by_itself)
+
+
+def undone_after_all(*, run: Run, operation: Operation, what: str, actor: Principal) -> None:
+    """Whoever was asked to look at what could not be undone need not any more."""
+    found = Case.objects.select_for_update(of=("self",)).filter(operation=operation, kind=Case.Kind.NOT_UNDONE)
+    for case in found.exclude(state="resolved"):
+        resolve(run=run, case=case, verdict=Case.Verdict.BY_PROBE, evidence=what, actor=actor)

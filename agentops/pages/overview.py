@@ -14,7 +14,7 @@ from agentops.telling.messenger import NAMES as MESSENGER
 from approvals.models import ApprovalRequest
 from approvals.models.request import RequestState
 from approvals.staffing import NOBODY
-from reconciliation.models import Attempt, Case, Operation, WorkerProcess
+from reconciliation.models import Attempt, Case, Operation, Reversal, WorkerProcess
 from reconciliation.models.case import CaseState
 from reconciliation.models.operation import UNCONFIRMED
 from runs import clock
@@ -76,6 +76,21 @@ def _truth() -> list[Figure]:
     ]  # fmt: skip
 
 
+def _delayed() -> list[Figure]:
+    """Reversals about which something failed and is tried again: only while there are any."""
+    found = Reversal.objects.filter(ended_at__isnull=True, tries__gt=0).order_by("created_at")
+    ones = list(found.values_list("operation__run_id", "created_at"))
+    if not ones:
+        return []
+    run, since = ones[0]
+    return [
+        Figure(
+            label="Reversals that fail", icon="undo-2", colour="amber", number=len(ones), oldest=since,
+            under="tried again; oldest proposed", link="runs", query=f"?q={run}",
+        )
+    ]  # fmt: skip
+
+
 def _work(now: dt.datetime) -> list[Figure]:
     live = Run.objects.filter(state__in=LIVE)
     free = Q(lease_until__isnull=True) | Q(lease_until__lte=now)
@@ -115,7 +130,7 @@ def overview(request: HttpRequest) -> HttpResponse:
         "section": "overview",
         "now": now,
         "parts": [
-            {"title": "Waits for people", "figures": _people() + _truth()},
+            {"title": "Waits for people", "figures": _people() + _truth() + _delayed()},
             {"title": "Work", "figures": _work(now)},
         ],
         "telling": telling.figures(now=now),

@@ -14,6 +14,7 @@ STATES: dict[str, Look] = {
     "done": Look("Reversed", "green", "check"),
     "rejected": Look("Rejected", "red", "x"),
     "cancelled": Look("Cancelled", "slate", "circle-slash"),
+    "delayed": Look("Could not be proposed yet", "amber", "circle-alert"),
     "failed": Look("Not reversed", "red", "circle-alert"),
     "dropped": Look("Not proposed", "slate", "circle-slash"),
 }
@@ -39,10 +40,16 @@ def _second(data: Data) -> dict[str, str]:
     return {"lead": f"The second record, {data.get('reference', '')}, was reversed", "tone": "green"}
 
 
+def _delayed(data: Data) -> dict[str, str]:
+    lead = f"Reversal of {data.get('reference', '')}: what is due failed, and is tried again"
+    return {"lead": lead, "text": str(data.get("why", "")), "tone": "amber"}
+
+
 TOLD: dict[str, Callable[[Data], dict[str, str]]] = {
     "reversal.proposed": _proposed,
     "reversal.started": _started,
     "reversal.ended": _ended,
+    "reversal.delayed": _delayed,
     "operation.second_reversed": _second,
 }
 

@@ -44,6 +44,8 @@ class Way:
 def _look(reversal: Reversal) -> Look:
     if reversal.result:
         return STATES[reversal.result]
+    if reversal.tries and reversal.run is None:
+        return STATES["delayed"]
     if reversal.run is not None:
         return words.look(kind="run", state=reversal.run.state)
     return STATES["proposed" if reversal.due_at else "planned"]

@@ -4,7 +4,7 @@ from agentops.steps.base import Next, abandon_unsent, close_requests, committing
 from agentops.workflows.base import Done
 from agentops.workflows.registry import UnknownWorkflow, workflow
 from reconciliation import reversing
-from reconciliation.models import Operation
+from reconciliation.models import Operation, Reversal
 from reconciliation.models.operation import IN_FLIGHT, OperationState
 from reconciliation.queries import disputes
 from runs import leases, transitions
@@ -27,9 +27,8 @@ def cancel(lease: leases.Lease, *, system: Principal) -> Next:
         abandon_unsent(run, why="the run was cancelled", actor=actor)
         why = f"The run was cancelled: {run.cancel_reason}"
         undoing = reversing.propose_all(run=run, origin=reversing.Origin.CANCELLED, principal=actor, reason=why)
-        outcome = (
-            f"Cancelled by {actor}: {run.cancel_reason}. {_done(run)} {reversing.in_words(reversals=undoing)}".strip()
-        )
+        follows = _to_be_undone(run, undoing)
+        outcome = f"Cancelled by {actor}: {run.cancel_reason}. {_done(run)} {follows}".strip()
         transitions.move(run=run, to=RunState.CANCELLED, actor=actor, why=run.cancel_reason, outcome=outcome)
     return Next.PARK
 
@@ -64,7 +63,11 @@ def left_by_failing(run: Run, *, principal: Principal, reason: str) -> str:
         return stays
     why = f"The run was given up: {reason}"
     undoing = reversing.propose_all(run=run, origin=reversing.Origin.FAILED, principal=principal, reason=why)
-    return f"{stays} {reversing.in_words(reversals=undoing)}".strip()
+    return f"{stays} {_to_be_undone(run, undoing)}".strip()
+
+
+def _to_be_undone(run: Run, undoing: list[Reversal]) -> str:
+    return f"{reversing.in_words(reversals=undoing)} {reversing.left_in_words(run=run)}".strip()
 
 
 def _evidence(done: Done) -> str:

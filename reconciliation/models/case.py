@@ -25,6 +25,7 @@ class Case(models.Model):
         DIFFERENT = "different", "Recorded differently"
         DUPLICATE = "duplicate", "Recorded more than once"
         DOUBTED = "doubted", "Our record is doubted"
+        NOT_UNDONE = "not_undone", "To be undone, and could not be"
 
     class Verdict(models.TextChoices):
         HAPPENED = "happened", "It happened"
@@ -102,6 +103,8 @@ class Case(models.Model):
         """A verdict with evidence, or a probe's finding, settled it."""
 
 
+# what could not be undone stands as our record has it; every other case says that the record may be wrong
+ABOUT_OUR_RECORD = ~Q(kind=Case.Kind.NOT_UNDONE)
 # noted, and nothing has been put right in our own record since
 NOTED_SINCE = Q(verdict=Case.Verdict.NOTED) & (
     Q(operation__corrected_at__isnull=True) | Q(resolved_at__gt=F("operation__corrected_at"))

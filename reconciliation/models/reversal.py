@@ -42,6 +42,8 @@ class Reversal(models.Model):
         Run, null=True, blank=True, on_delete=models.PROTECT, related_name="reversal", db_constraint=False
     )
     due_at = models.DateTimeField(null=True, blank=True, help_text="something is to be done about it")
+    tries = models.PositiveIntegerField(default=0, db_default=0, help_text="that failed, of what is due, in a row")
+    problem = models.TextField(blank=True, default="", db_default="", help_text="why the last of them failed")
     created_at = models.DateTimeField(db_default=Now())
     ended_at = models.DateTimeField(null=True, blank=True)
     result = models.CharField(max_length=10, blank=True, choices=Result)

@@ -15,7 +15,7 @@ from reconciliation import late, moves, reversing
 from reconciliation.models import Case, Operation, Reversal
 from reconciliation.models.operation import OperationState
 from reconciliation.reversing import Undo
-from runs import clock, faultpoints, record, rights
+from runs import clock, faultpoints, record, retry, rights
 from runs.models import Principal, Run
 from runs.models.run import RunState
 from runs.nudging import nudge_relay
@@ -25,6 +25,7 @@ from runs.texts import typed
 OPERATE, SETTLE = "runs.operate_run", "reconciliation.settle_case"
 R = Reversal.Result
 LOOK_AFTER = dt.timedelta(seconds=2)
+MOST_TRIES = 8  # in about ten minutes; then a person is asked
 _ENDED = {RunState.REJECTED: R.REJECTED, RunState.CANCELLED: R.CANCELLED}
 
 
@@ -104,7 +105,8 @@ def link(*, reversal_id: uuid.UUID, run: Run) -> None:
         if reversal.run_id is not None or reversal.ended_at is not None:
             return
         reversal.run, reversal.due_at = run, clock.now() + LOOK_AFTER
-        reversal.save(update_fields=["run", "due_at"])
+        reversal.tries, reversal.problem = 0, ""
+        reversal.save(update_fields=["run", "due_at", "tries", "problem"])
         record.append(
             run=owner, kind="reversal.started", actor=principals.system(), operation=str(reversal.operation_id),
             reference=reversal.reference, run_id=str(run.pk),
@@ -130,8 +132,8 @@ def follow_up(*, reversal_id: uuid.UUID) -> None:
             if made is not None and made.state == operation.state == OperationState.SUCCEEDED:
                 reversing.book(run=run, operation=operation, reversal=reversal, actor=actor)
             return
-        reversal.due_at = None
-        reversal.save(update_fields=["due_at"])
+        reversal.due_at, reversal.tries, reversal.problem = None, 0, ""
+        reversal.save(update_fields=["due_at", "tries", "problem"])
         if made is not None and made.state == OperationState.SUCCEEDED:
             if operation.state == OperationState.SUCCEEDED:
                 reversing.book(run=run, operation=operation, reversal=reversal, actor=actor)
@@ -145,6 +147,36 @@ def follow_up(*, reversal_id: uuid.UUID) -> None:
                 reversing.end(run=run, reversal=reversal, result=result, what=reversal.run.outcome, actor=actor)
         faultpoints.reach("reversal.booked.before")
     faultpoints.reach("reversal.booked.after")
+
+
+def note_failure(*, reversal_id: uuid.UUID, problem: str) -> None:
+    """What was due about it failed, for a reason that is none of the database's: write that down, and when it is tried
+    again, more and more slowly. After `MOST_TRIES` a person is asked by a case: no run for it can be started, so it has
+    ended; or what came of it cannot be booked, which goes on being tried, unless it had ended before: then it is tried
+    again once the case is settled."""
+    with transaction.atomic(durable=True):
+        run, reversal = _lock(reversal_id)
+        actor, operation, problem = principals.system(), reversal.operation, problem[:1000]
+        if reversal.ended_at is not None:
+            why = f"what came of its reversal cannot be booked: {problem}"
+            reversing.left_standing(run=run, operation=operation, why=why, actor=actor)
+            return
+        reversal.tries, reversal.problem = reversal.tries + 1, problem
+        reversal.due_at = clock.now() + retry.backoff(attempt=reversal.tries, base=5, cap=300)
+        reversal.save(update_fields=["tries", "problem", "due_at"])
+        if reversal.tries == 1:
+            record.append(
+                run=run, kind="reversal.delayed", actor=actor, operation=str(operation.pk),
+                reference=reversal.reference, why=problem,
+            )  # fmt: skip
+        if reversal.tries < MOST_TRIES:
+            return
+        if reversal.run_id is None:
+            what = f"it could not be proposed, {reversal.tries} times; last: {problem}"
+            reversing.end(run=run, reversal=reversal, result=R.FAILED, what=what, actor=actor, by_itself=True)
+        elif reversal.tries == MOST_TRIES:
+            why = f"what came of its reversal could not be booked, {reversal.tries} times; last: {problem}"
+            reversing.left_standing(run=run, operation=operation, why=why, actor=actor)
 
 
 def _lock(reversal_id: uuid.UUID) -> tuple[Run, Reversal]:
