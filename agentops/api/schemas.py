@@ -113,7 +113,21 @@ class AllowedOut(Schema):
     votes: list[VoteOut]
 
 
+class VerdictOut(Schema):
+    """A verdict as it was proposed for a second person to confirm; the newest of a case counts."""
+
+    verdict: str
+    evidence: str
+    reference: str
+    other_reference: str
+    actual_minor: str | None
+    by: str
+    at: dt.datetime
+
+
 class CaseOut(Schema):
+    """`proposed` is empty where one person's verdict is enough."""
+
     case: str
     kind: str
     state: str
@@ -121,6 +135,51 @@ class CaseOut(Schema):
     verdict: str
     evidence: str
     by: str
+    proposed: list[VerdictOut]
+
+
+class ReversalOut(Schema):
+    """One proposal that the operation is undone. `run` is the one that does it, once it was started; `by` who proposed
+    it and `origin` from where: operator, case, cancelled or failed (a run of that end). `result` is done, rejected,
+    cancelled, failed or dropped, `what` what came of it; until then `state` says in words how it stands, and `tries`
+    how often what is due failed, with the last `problem`."""
+
+    id: uuid.UUID
+    reference: str
+    tool: str
+    run: uuid.UUID | None
+    by: str
+    origin: str
+    reason: str
+    at: dt.datetime
+    state: str
+    result: str | None
+    what: str
+    ended_at: dt.datetime | None
+    tries: int
+    problem: str
+
+
+class UndoneOut(ReversalOut):
+    """`operation` is the one that undoes, once it was allowed, with its `outcome`; `allowed_by` policy, people or
+    standing; `votes` are people's answers, also where they said no."""
+
+    operation: uuid.UUID | None
+    outcome: str | None
+    allowed_by: str | None
+    votes: list[VoteOut]
+
+
+class UndoesOut(Schema):
+    """What this operation undoes: `operation` of `run`, `reference` which of its records there."""
+
+    operation: uuid.UUID
+    run: uuid.UUID
+    reference: str
+    outcome: str
+    by: str
+    reason: str
+    at: dt.datetime
 
 
 class CorrectionOut(Schema):
@@ -137,11 +196,14 @@ class CorrectionOut(Schema):
 
 
 class ExplainedOut(OperationOut):
-    """All there is to know about one operation; secrets are left out of what came over the wire."""
+    """All there is to know about one operation; secrets are left out of what came over the wire. `undone` are the
+    reversals of it that were proposed, the first first; `undoes` is what it is itself a reversal of.
+    `may_be_done_anew`: it was undone, and a person allowed that the same is proposed again."""
 
     run: uuid.UUID
     effect: Any
     business_key: str
+    may_be_done_anew: bool
     contract_version: str
     proposed_by: str
     proposed_at: dt.datetime
@@ -150,6 +212,8 @@ class ExplainedOut(OperationOut):
     learned: list[ObservationOut]
     cases: list[CaseOut]
     corrections: list[CorrectionOut]
+    undone: list[UndoneOut]
+    undoes: UndoesOut | None
     in_words: str
 
 

@@ -35,6 +35,7 @@ from agentops.api.schemas import (
 )
 from agentops.api.stages import newest
 from agentops.api.standing import router as standing
+from agentops.api.undoing import router as undoing
 from agentops.busy import again, answer_to
 from agentops.explain import found
 from agentops.starting import BadInput, checked_payload, start_workflow
@@ -63,7 +64,8 @@ class Token(HttpBearer):
 api = NinjaAPI(
     title="agentops",
     version="1",
-    description="Start runs and read what became of them; with a token that may operate, pause, cancel and freeze. "
+    description="Start runs and read what became of them; with a token that may operate, pause, cancel, freeze and "
+    "propose reversals. "
     "Approving is for people in the browser, never for a token.",
     auth=Token(),
     parser=StrictParser(),
@@ -74,6 +76,7 @@ api = NinjaAPI(
 api.add_router("", operating)
 api.add_router("", asking)
 api.add_router("", standing)
+api.add_router("", undoing)
 
 
 def _problem(code: str, detail: str, faults: list[dict[str, str]]) -> dict[str, Any]:

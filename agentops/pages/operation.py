@@ -11,6 +11,8 @@ from agentops.explain import explain, found
 from agentops.pages import live
 from agentops.pages.became import standing_sentence
 from agentops.pages.decision_facts import repeat_words
+from agentops.pages.undone import look, way
+from reconciliation.services import reversals
 from runs import times
 from runs.access import needs
 from runs.hiding import without_secrets
@@ -40,6 +42,11 @@ def operation_page(request: HttpRequest, operation_id: uuid.UUID) -> HttpRespons
         "learned": [{"seen": one, "raw": without_secrets(one.last.raw)} for one in told.learned],
         "corrections": [{"it": one, "before": without_secrets(one.before)} for one in told.corrections],
         "actual": without_secrets(operation.actual),
+        "undone": [{"it": one, "look": look(reversal=one.reversal)} for one in told.undone],
+        "way": way(operation=operation) if operation.state in ("succeeded", "compensated") else None,
+        "keeps_key": operation.state == "compensated" and not operation.anew_allowed,
+        "may_settle": request.user.has_perm("reconciliation.settle_case"),
+        "may_propose": request.user.has_perm(reversals.OPERATE),
         "sentence": standing_sentence(operation=operation),
         "rows": live.rows(run_id=operation.run_id, events=told.events),
         "may_doubt": request.user.has_perm("reconciliation.settle_case")

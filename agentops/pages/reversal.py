@@ -8,15 +8,15 @@ from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse as address
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 
 from agentops.pages import undone
-from agentops.pages.reversal_words import refusal
+from agentops.pages.reversal_words import anew_refusal, refusal
 from agentops.pages.run import whole_number
 from reconciliation import reversing
 from reconciliation.models import Case, Operation
 from reconciliation.reversing import Undo
-from reconciliation.services import reversals
+from reconciliation.services import anew, reversals
 from runs import clock
 from runs.access import needs, refused, someone_else, user_of
 from runs.rights import NO_RIGHT
@@ -102,3 +102,22 @@ def reverse(request: HttpRequest, operation_id: uuid.UUID) -> HttpResponse:
         return _page(request, operation, case, form, problem=problem, status=409)
     messages.success(request, "Proposed. Nothing is undone until somebody else has approved it and it was carried out.")
     return redirect(_back(operation, case))
+
+
+@require_POST
+@needs(anew.SETTLE)
+def done_anew(request: HttpRequest, operation_id: uuid.UUID) -> HttpResponse:
+    """Allow that what was undone is done anew: it gives its business key up."""
+    if someone_else(request):
+        return refused(request, reason="This page was opened under another login, so nothing was changed.")
+    operation = get_object_or_404(Operation, pk=operation_id)
+    reason, me = request.POST.get("reason", "")[:2000], principals.of_user(user=user_of(request))
+    result = anew.allow(operation_id=operation.pk, principal=me, reason=reason)
+    if result.ok:
+        messages.success(request, "The same may be proposed again. Whether people are asked then, the policy says.")
+        return redirect("operation", operation.pk)
+    said = anew_refusal(code=result.code, detail=result.detail)
+    if result.code == NO_RIGHT:
+        return refused(request, reason=said)
+    messages.error(request, said)
+    return redirect("operation", operation.pk)

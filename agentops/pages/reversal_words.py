@@ -45,11 +45,17 @@ def _delayed(data: Data) -> dict[str, str]:
     return {"lead": lead, "text": str(data.get("why", "")), "tone": "amber"}
 
 
+def _anew(data: Data) -> dict[str, str]:
+    lead = f"{data.get('reference', '')} may be done anew"
+    return {"lead": lead, "text": str(data.get("reason", "")), "tone": "amber"}
+
+
 TOLD: dict[str, Callable[[Data], dict[str, str]]] = {
     "reversal.proposed": _proposed,
     "reversal.started": _started,
     "reversal.ended": _ended,
     "reversal.delayed": _delayed,
+    "operation.anew_allowed": _anew,
     "operation.second_reversed": _second,
 }
 
@@ -66,3 +72,21 @@ _SAID = {
 def refusal(*, code: str, detail: Data) -> str:
     """Why it was not proposed, for the person who tried."""
     return _SAID.get(code, "Not proposed ({code}).").format_map({"by": "Somebody", "why": "", "code": code, **detail})
+
+
+_ANEW = {
+    "reason_needed": "Say why: the reason stays in the record.",
+    "no_right": "Your rights have changed: this takes an active account with the right to settle cases. Nothing was"
+    " changed.",
+    "not_reversed": "The operation is {state}, and only what was reversed is done anew. Nothing was changed.",
+    "already": "It has been allowed already. Nothing was changed.",
+    "in_dispute": "What stands of it is not sure: settle {case} first. Nothing was changed.",
+    "takes_another": "You proposed its reversal, and for this amount somebody else has to allow it. Nothing was"
+    " changed.",
+}
+
+
+def anew_refusal(*, code: str, detail: Data) -> str:
+    """Why it was not allowed, for the person who tried."""
+    known = {"state": "settled", "case": "its case", "code": code, **detail}
+    return _ANEW.get(code, "Not allowed ({code}).").format_map(known)

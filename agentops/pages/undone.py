@@ -41,7 +41,8 @@ class Way:
     why: str
 
 
-def _look(reversal: Reversal) -> Look:
+def look(*, reversal: Reversal) -> Look:
+    """How it stands, in words; its run is read with it."""
     if reversal.result:
         return STATES[reversal.result]
     if reversal.tries and reversal.run is None:
@@ -54,7 +55,7 @@ def _look(reversal: Reversal) -> Look:
 def of_run(*, run: Run) -> Undoing:
     """All reversals of what this run did; one query."""
     found = Reversal.objects.filter(operation__run=run).select_related("run", "proposed_by", "operation")
-    return Undoing(steps=[Step(reversal=one, look=_look(one)) for one in found.order_by("created_at", "pk")])
+    return Undoing(steps=[Step(reversal=one, look=look(reversal=one)) for one in found.order_by("created_at", "pk")])
 
 
 def undone_by(*, run: Run) -> Reversal | None:

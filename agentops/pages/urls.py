@@ -58,6 +58,7 @@ urlpatterns = [
     path("runs/<uuid:run_id>/record", run.run_record, name="run_record"),
     path("runs/<uuid:run_id>/act/<slug:act>", run.run_act, name="run_act"),
     path("operations/<uuid:operation_id>/reverse", reversal.reverse, name="reverse"),
+    path("operations/<uuid:operation_id>/anew", reversal.done_anew, name="done_anew"),
     path("needs-a-person/", person.needs_person, name="needs_person"),
     path("needs-a-person/<uuid:run_id>/", person.person_run, name="person_run"),
     path("needs-a-person/<uuid:run_id>/claim", person.person_claim, name="person_claim"),
