@@ -18,6 +18,8 @@ from runs.services import principals
 _SAID = {
     "ok": "Settled by its line",
     "proposed": "Proposed: another admin has to confirm it",
+    "proposed_since": "Not settled: {by} has proposed it since this page was made. Look at it anew, then confirm it.",
+    "proposed_otherwise": "Not settled: {by} has proposed another verdict. Its own page shows it.",
     "left": "Left: asking about the others took too long. Choose it again.",
     "not_backed": "Not settled: no line of its own in this statement backs it, or it is settled by now.",
 }
@@ -31,7 +33,9 @@ def statement_settle(request: HttpRequest, number: int) -> HttpResponse:
         return refused(request, reason="This page was opened under another login, so nothing was recorded.")
     statement = get_object_or_404(Statement.objects.defer("columns"), pk=number)
     chosen = [int(one) for one in request.POST.getlist("case") if one.isascii() and one.isdigit() and len(one) < 16]
-    done = backed.settle(statement=statement, numbers=chosen, principal=principals.of_user(user=user_of(request)))
+    digests = {number: request.POST.get(f"digest_{number}", "") for number in chosen}
+    me = principals.of_user(user=user_of(request))
+    done = backed.settle(statement=statement, numbers=chosen, principal=me, digests=digests)
     if done and all(one.code == NO_RIGHT for one in done):
         return refused(request, reason=words.refusal(code=NO_RIGHT, detail={}))
     known: QuerySet[Case] = Case.objects.filter(pk__in=chosen).select_related("operation__run")
@@ -52,4 +56,8 @@ def _is_settled(one: Settled) -> bool:
 def _words(one: Settled) -> str:
     if one.code == "resolved" and one.detail.get("verdict") == "by_probe":
         return "Settled by asking: the other side confirmed it just now"
-    return _SAID.get(one.code) or words.refusal(code=one.code, detail=one.detail)
+    if one.confirmed:
+        return "Confirmed, and settled by its line under both names"
+    if said := _SAID.get(one.code):
+        return said.format_map({"by": "Somebody", **one.detail})
+    return words.refusal(code=one.code, detail=one.detail)

@@ -1,6 +1,7 @@
 """Several cases settled at once by a statement: each by a line of its own, and each with a result of its own."""
 
 import datetime as dt
+import re
 from typing import Any
 
 import pytest
@@ -104,6 +105,40 @@ def test_who_has_it_and_what_they_say_comes_first(
     settings.SETTLE_ALONE_UP_TO = {"USD": 100_000}
     assert "another admin has to confirm it" in html(post(tomas, statement, [above]))
     assert Observation.objects.filter(source="person").count() == 0
+
+
+def test_what_one_proposed_for_several_another_confirms_for_several(
+    tomas: Client, billing: Billing, statement: Statement, signed_in: Maker, settings: Any
+) -> None:
+    settings.SETTLE_ALONE_UP_TO = {"USD": 100_000}
+    first, second, otherwise, since = found = cases(4)
+    for number, case in enumerate(found):
+        listed(statement, case, f"CN-{number}")
+    noor = signed_in(SEE, SETTLE, "runs.view_run", name="noor")
+    assert "0 of 2" in html(post(tomas, statement, [first, second]))
+    assert noor.post(f"/cases/{otherwise.pk}/claim", me("noor")).status_code == 302
+    form = {"verdict": "twice", "evidence_twice": "both", "reference_twice": "CN-2", "other_reference_twice": "CN-2b"}
+    assert noor.post(f"/cases/{otherwise.pk}/settle", me("noor", **form)).status_code == 302
+
+    page = html(tomas.get(f"/statements/{statement.pk}/"))
+    assert page.count("You proposed it") == 2 and "confirm it on its own page" in page
+    assert page.count("disabled") == 3, "its own, and what was proposed otherwise"
+    assert html(post(tomas, statement, [first, otherwise])).count("Settled by its line") == 0
+    page = html(noor.get(f"/statements/{statement.pk}/"))
+    assert page.count("Tomas Example proposed it") == 2 and page.count("you confirm it") == 2
+    digests = dict(re.findall(r'name="(digest_\d+)" value="([0-9a-f]{64})"', page))
+    assert "0 of 1" in html(post(tomas, statement, [since]))
+    numbers = [one.pk for one in found]
+    page = html(noor.post(f"/statements/{statement.pk}/settle", me("noor", case=numbers, **digests)))
+    assert "2 of 4" in page and page.count("Confirmed, and settled by its line under both names") == 2
+    assert "has proposed it since" in page and page.count("Not settled") == 2
+    for case in (first, second):
+        case.refresh_from_db()
+        assert (case.verdict, case.settled_by) == ("happened", "Tomas Example, confirmed by Noor Example")
+    for case in (otherwise, since):
+        case.refresh_from_db()
+        assert (case.state, case.claimed_by) == ("open", None)
+    assert since.proposals.count() == 1, "and is not replaced"
 
 
 def test_rights_and_odd_posts(tomas: Client, billing: Billing, statement: Statement, signed_in: Maker) -> None:
