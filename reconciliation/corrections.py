@@ -25,7 +25,7 @@ def correctable(operation: Operation) -> bool:
 
 def successor(operation: Operation) -> Operation | None:
     """Who has the business key of an operation that has given it up."""
-    if operation.state not in (S.FAILED, S.ABANDONED):
+    if operation.state not in (S.FAILED, S.ABANDONED) and not operation.anew_allowed:
         return None
     taken = Operation.objects.filter(KEY_TAKEN, business_key=operation.business_key).exclude(pk=operation.pk)
     return taken.select_related("run").first()

@@ -106,6 +106,14 @@ def holder(*, business_key: str) -> Operation | None:
     return _HOLDER.first(key=business_key)
 
 
+def holder_in_words(*, other: Operation) -> str:
+    """Why nothing is done for the business key that it holds."""
+    said = f"there is already one for this ({other.business_key}), by the run “{other.run.title}”"
+    if other.state != OperationState.COMPENSATED:
+        return said
+    return f"{said}; it was reversed since, and whoever settles cases may allow on its page that it is done anew"
+
+
 def disputed(operations: Iterable[Operation]) -> list[Operation]:
     """Those of `with_disputes` that are."""
     return [one for one in operations if one.disputed]  # type: ignore[attr-defined]

@@ -171,7 +171,7 @@ def _problem(run: Run, proposal: Proposal, verdict: Verdict) -> str:
     if verdict.effect == "deny":
         return verdict.text
     if other := late.holder(business_key=proposal.business_key):
-        return f"there is already one for this ({other.business_key}), by the run “{other.run.title}”"
+        return late.holder_in_words(other=other)
     for total in verdict.totals:
         row = Allowance.objects.filter(pk=total.key).first()
         used = row.reserved_minor + row.settled_minor if row else 0

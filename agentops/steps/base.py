@@ -20,7 +20,7 @@ from approvals.models.request import RequestState
 from approvals.services import requests
 from reconciliation import moves
 from reconciliation.models import Operation
-from reconciliation.models.operation import OperationState
+from reconciliation.models.operation import SETTLED, OperationState
 from runs import clock, faultpoints, hot, keeping, leases, record, transitions
 from runs.models import Evidence, Principal, Proposal, Run
 from runs.models.run import RunState
@@ -204,9 +204,15 @@ def out_of_date(run: Run, *, why: str, actor: Principal) -> Next:
     return Next.GO_ON
 
 
-def done_so_far(run: Run, *, known: Proposal | None = None) -> list[Done]:
+def settled_so_far(run: Run) -> list[Operation]:
+    """What became of the run's actions, oldest first: done, undone since, and not done."""
+    return list(_SETTLED(run=run.pk))
+
+
+def done_so_far(run: Run, *, known: Proposal | None = None, settled: list[Operation] | None = None) -> list[Done]:
     """The run's actions that the other side has recorded, oldest first; also those that were undone since, after which
-    nothing follows. `known` is one of their proposals."""
+    nothing follows. `known` is one of their proposals, `settled` what was settled, where that was read."""
+    found = settled_so_far(run) if settled is None else settled
     return [
         Done(
             step=_step_of(one, known),
@@ -218,7 +224,8 @@ def done_so_far(run: Run, *, known: Proposal | None = None) -> list[Done]:
             by_evidence=one.by_evidence,
             reversed=one.state == OperationState.COMPENSATED,
         )
-        for one in _DONE(run=run.pk)
+        for one in found
+        if one.state in _DONE
     ]
 
 
@@ -229,8 +236,5 @@ def _step_of(operation: Operation, known: Proposal | None) -> str:
 
 
 _PROPOSAL = hot.Query(lambda proposal: Proposal.objects.filter(pk=proposal))
-_DONE = hot.Query(
-    lambda run: Operation.objects.filter(
-        run=run, state__in=[OperationState.SUCCEEDED, OperationState.COMPENSATED]
-    ).order_by("created_at")
-)
+_DONE = (OperationState.SUCCEEDED, OperationState.COMPENSATED)
+_SETTLED = hot.Query(lambda run: Operation.objects.filter(run=run, state__in=SETTLED).order_by("created_at"))

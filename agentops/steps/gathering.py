@@ -14,6 +14,7 @@ from agentops.steps.base import (
     go_on_at_once,
     hand_over,
     park,
+    settled_so_far,
     wait,
 )
 from agentops.steps.looking import held_up
@@ -119,13 +120,16 @@ def gather(step: Step) -> Next:
     facts = read_facts(step, resume_to=RunState.GATHERING)
     if isinstance(facts, Next):
         return facts
-    done = done_so_far(step.run)
+    settled = settled_so_far(step.run)
+    done = done_so_far(step.run, settled=settled)
     follow = step.workflow.follow(data=step.run.input, facts=facts, done=done)
     with committing(step.lease, "run.gathered") as run:
         run.refusals = []
         keep_facts(step, run, facts)
-        # where nothing was done, what comes next tells nobody of it, and is looked at before it is sent
-        if (done or isinstance(follow, Complete)) and (stop := held_up(run, actor=step.actor)) is not None:
+        # where nothing was done, what comes next tells nobody of it, and is looked at before it is sent; but what was
+        # called done, and by a correction was not, is done anew only if a person sends the run on
+        to_look = done or any(one.corrected for one in settled) or isinstance(follow, Complete)
+        if to_look and (stop := held_up(run, actor=step.actor)) is not None:
             return stop
         went = go_on(run, follow=follow, facts=facts, step=step)
         return go_on_at_once(step, run) if went == Next.GO_ON else went

@@ -1,13 +1,15 @@
 """Before a run goes on: what was told about its settled operations is looked up, and a dispute is a person's."""
 
+import datetime as dt
+
 from agentops.reasons import Reason
 from agentops.steps.base import Next, Step, committing, hand_over, park, wait
 from reconciliation import late, reversing
 from reconciliation.models import Operation
 from reconciliation.models.operation import SETTLED
 from reconciliation.services import looks
-from runs import clock, hot
-from runs.models import Principal, Run
+from runs import clock, hot, queries
+from runs.models import Event, Principal, Run
 from runs.models.run import RunState
 
 _SETTLED = hot.Query(lambda run: reversing.annotated(Operation.objects.filter(run=run, state__in=SETTLED)))
@@ -32,13 +34,21 @@ def held_up(run: Run, *, actor: Principal) -> Next | None:
 
 
 def _corrected(run: Run, settled: list[Operation]) -> str:
-    """What was put right since the action in hand was proposed, or since the run was sent on to read or decide."""
+    """What was put right since the action in hand was proposed, or, where it has none, since a person sent it on: a
+    worker that reads or decides anew, after a wait or otherwise, has not asked anybody."""
     if not any(one.corrected for one in settled):
         return ""
-    at = run.state_since
+    at = _sent_on(run)
     if run.state == RunState.EXECUTING:
         at = run.proposals.latest("number").created_at
     return late.corrected_since(operations=settled, at=at)
+
+
+def _sent_on(run: Run) -> dt.datetime:
+    """When a person sent the run on last; if nobody has, when it was started."""
+    moved = Event.objects.filter(stream=queries.stream(run.pk), kind="run.state", data__source=RunState.NEEDS_PERSON)
+    last = moved.filter(actor__kind=Principal.Kind.PERSON).order_by("-seq").first()
+    return run.created_at if last is None else last.at
 
 
 def look(step: Step) -> Next:

@@ -28,7 +28,8 @@ UNCONFIRMED = (S.UNKNOWN, S.ACCEPTED)  # the other side is asked, or an admin se
 IN_FLIGHT = (S.SENDING, *UNCONFIRMED)  # something was sent that may have happened, or may still
 UNDER_WAY = (S.AUTHORISED, *IN_FLIGHT)  # one of these a run
 HOLDS_KEY = (*UNDER_WAY, S.SUCCEEDED, S.COMPENSATED)
-KEY_TAKEN = Q(state__in=HOLDS_KEY) | Q(key_held=True)  # nothing else is done for the same business key
+# nothing else is done for the same business key; what was undone keeps it until a person allows that it is done anew
+KEY_TAKEN = Q(state__in=(*UNDER_WAY, S.SUCCEEDED)) | Q(state=S.COMPENSATED, anew_allowed=False) | Q(key_held=True)
 
 SETTLED_ABSENT = "settled_absent"  # the failure code of what a person settled as not having happened
 
@@ -54,6 +55,9 @@ class Operation(models.Model):
     business_key = models.CharField(max_length=300)
     key_held = models.BooleanField(
         default=False, db_default=False, help_text="failed, in dispute: its business key stays taken"
+    )
+    anew_allowed = models.BooleanField(
+        default=False, db_default=False, help_text="undone, and a person allowed that the same is done anew"
     )
     effect = models.JSONField()
     amount_minor = models.BigIntegerField(null=True, blank=True)

@@ -239,7 +239,7 @@ def _spend(*, run: Run, proposal: Proposal, contract: Contract, by: _Allowed, ac
     totals = by.totals(amount_minor=proposal.amount_minor)
     over = room.lacking(totals=totals)  # first of all the locks: two for the same thing meet here, one after the other
     if other := late.holder(business_key=proposal.business_key):
-        return Void(code="business_key_taken", detail=f"“{other.run.title}” already has this one ({other.identity})")
+        return Void(code="business_key_taken", detail=late.holder_in_words(other=other))
     if over is not None:
         return Void(code=over.code, detail=over.detail["why"])
     undoes = reversing.undoes(run=run, effect=proposal.effect) if contract.only_reverses else {}
