@@ -1,4 +1,5 @@
-"""Whoever works on a reversal is killed at every point of it; it is one run, one effect, and booked once."""
+"""The relay is killed at every point of a reversal; it is one run, one effect, and booked once. For the points of its
+run see `test_everywhere`."""
 
 import signal
 
@@ -10,18 +11,16 @@ from runs import faultpoints, record
 from runs.models import Event, Run
 from tests.engine.test_crashes import REVERSALS
 from tests.engine.worker_process import REVERSALS as WORK
-from tests.undoing.conftest import VOID, Undoing
-
-SENDING = frozenset({"attempt.called", "probe.recorded.before"})  # the others belong to every workflow alike
+from tests.undoing.conftest import Undoing
 
 
-def killed(undo: Undoing, point: str, run: Run | None = None) -> None:
+def killed(undo: Undoing, point: str) -> None:
     env = {"FAULTPOINT": f"{point}:{undo.world.marker(point)}", "FAULTPOINT_SIGNAL": "KILL"}
-    pid = undo.world.workers.start(run_id=run.pk if run else WORK, database=undo.world.database, env=env)
+    pid = undo.world.workers.start(run_id=WORK, database=undo.world.database, env=env)
     assert undo.world.workers.wait(pid) == -signal.SIGKILL and undo.world.marker(point).exists()
 
 
-@pytest.mark.parametrize("point", sorted(REVERSALS | SENDING))
+@pytest.mark.parametrize("point", sorted(REVERSALS))
 def test_killed_at_any_point_it_is_undone_once(undo: Undoing, point: str) -> None:
     assert point in faultpoints.NAMES
     first, credit = undo.credited()
@@ -31,10 +30,6 @@ def test_killed_at_any_point_it_is_undone_once(undo: Undoing, point: str) -> Non
         killed(undo, point)
     run = undo.world.work(undo.run_of(credit))
     assert undo.world.vote(run).code == "approved"
-    if point in SENDING:
-        if point.startswith("probe."):
-            undo.world.fault("execute_and_timeout", VOID)
-        killed(undo, point, run)
     run = undo.world.work(run)
     if point.startswith("reversal.booked"):
         killed(undo, point)
