@@ -27,6 +27,7 @@ BEGINS = ("BEGIN", "COMMIT", "ROLLBACK")
 FREEZES = "approvals_freezes_in_force"  # a function that takes the shared half of the lock between freezing and sending
 SHARED = [
     "auth_user", "auth_group", "approvals_standingapproval", FREEZES, "approvals_policy", "approvals_allowance",
+    "reconciliation_reversal",
     "reconciliation_resourcehold", "reconciliation_dependency", "reconciliation_workerprocess",
 ]  # fmt: skip
 OWN = {
