@@ -18,6 +18,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 
 from agentops.local.postgres import EmbeddedPostgres
 from tests.pages.world import PASSWORD
+from tests.runpages.serving import listens
 
 expect.set_options(timeout=20_000)  # pages ask every few seconds, and the machine may be busy
 REPO = Path(__file__).resolve().parents[2]
@@ -49,14 +50,14 @@ def site(db: str, postgres: EmbeddedPostgres, tmp_path: Path) -> Iterator[str]:
     )
     url = f"http://localhost:{port}"
     try:
-        _wait(url, server, tmp_path / "server.log")
+        _wait(url, port, server, tmp_path / "server.log")
         yield url
     finally:
         server.terminate()
         server.wait(timeout=20)
 
 
-def _wait(url: str, server: "subprocess.Popen[bytes]", log: Path) -> None:
+def _wait(url: str, port: int, server: "subprocess.Popen[bytes]", log: Path) -> None:
     for _ in range(300):
         assert server.poll() is None, log.read_text()
         try:
@@ -64,7 +65,9 @@ def _wait(url: str, server: "subprocess.Popen[bytes]", log: Path) -> None:
         except OSError:
             time.sleep(0.1)
         else:
-            return
+            if listens(server, port):
+                return
+            time.sleep(0.1)
     raise AssertionError(f"the server did not answer\n{log.read_text()}")
 
 

@@ -80,16 +80,25 @@ def hint_server(folder: Path) -> Iterator[str]:
 
 @contextlib.contextmanager
 def web_process(*, database_url: str, channel_url: str, port: int | None = None, **env: str) -> Iterator[Web]:
-    """uvicorn with the product's own ASGI application; ready when the login page answers."""
-    port = port or free_port()
-    url = f"http://127.0.0.1:{port}"
+    """uvicorn with the product's own ASGI application; ready when the login page answers. Where somebody else was first
+    at the port that was free a moment ago, it is another one."""
+    for number in (port,) if port else (free_port(), free_port(), free_port()):
+        process = _start(number, {"DATABASE_URL": database_url, "CHANNEL_URL": channel_url, **env})
+        with ended(process):
+            url = f"http://127.0.0.1:{number}"
+            if not _is_ready(process, number, f"{url}/accounts/login/"):
+                continue
+            yield Web(url=url, port=number, database_url=database_url, channel_url=channel_url, process=process)
+            return
+    raise AssertionError("the web process ended while it started")
+
+
+def _start(port: int, env: dict[str, str]) -> subprocess.Popen[bytes]:
     given = {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "agentops.settings",
-        "DATABASE_URL": database_url,
-        "CHANNEL_URL": channel_url,
         "PORT": str(port),
-        "PUBLIC_URL": url,
+        "PUBLIC_URL": f"http://127.0.0.1:{port}",
         "DEBUG": "",
         "WEB_POOL": "1",
         **env,
@@ -98,22 +107,32 @@ def web_process(*, database_url: str, channel_url: str, port: int | None = None,
         sys.executable, "-m", "uvicorn", "agentops.asgi:application", "--host", "127.0.0.1", "--port", str(port),
         "--log-level", "warning", "--lifespan", "off",
     ]  # fmt: skip
-    process = subprocess.Popen(command, cwd=REPO, env=given)
-    with ended(process):
-        _wait_until_ready(process, f"{url}/accounts/login/")
-        yield Web(url=url, port=port, database_url=database_url, channel_url=channel_url, process=process)
+    return subprocess.Popen(command, cwd=REPO, env=given)
 
 
-def _wait_until_ready(process: subprocess.Popen[bytes], url: str) -> None:
+def listens(process: subprocess.Popen[bytes], port: int) -> bool:
+    """Whether it is this very process that takes connections there. A port that was free a moment ago may be that of
+    another test's server by now, which answers as well, and knows nothing of this test's sessions."""
+    ours = set()
+    with contextlib.suppress(OSError):  # it has ended, or has closed one meanwhile
+        ours = {os.readlink(one) for one in Path(f"/proc/{process.pid}/fd").iterdir()}
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    listening = [line[9] for line in lines if line[3] == "0A" and int(line[1].rpartition(":")[2], 16) == port]
+    return any(f"socket:[{inode}]" in ours for inode in listening)
+
+
+def _is_ready(process: subprocess.Popen[bytes], port: int, url: str) -> bool:
+    """Once it answers itself; False when it ended instead."""
     until = time.monotonic() + START_SECONDS
     while time.monotonic() < until:
-        assert process.poll() is None, "the web process ended while it started"
-        try:
+        if process.poll() is not None:
+            return False
+        with contextlib.suppress(urllib.error.URLError, ConnectionError, TimeoutError):
             with urllib.request.urlopen(url, timeout=5) as answer:
                 assert answer.status == 200
-                return
-        except (urllib.error.URLError, ConnectionError, TimeoutError):
-            time.sleep(0.1)
+            if listens(process, port):
+                return True
+        time.sleep(0.1)
     raise AssertionError("the web process did not answer in time")
 
 
