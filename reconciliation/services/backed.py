@@ -112,7 +112,7 @@ def settle(
 
 def _settle(one: Backed, principal: Principal, shown: str) -> Settled:
     number, operation, proposed = one.case.pk, one.case.operation, one.proposed
-    if one.proposed_otherwise:
+    if proposed is not None and one.proposed_otherwise:
         return Settled(number=number, code="proposed_otherwise", detail={"by": str(proposed.proposed_by)})
     if proposed is not None and proposed.proposed_by_id == principal.pk:
         return Settled(number=number, code="own_proposal")
