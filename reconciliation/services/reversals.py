@@ -13,6 +13,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from reconciliation import late, moves, reversing
 from reconciliation.models import Case, Operation, Reversal
+from reconciliation.models.case import ABOUT_OUR_RECORD
 from reconciliation.models.operation import OperationState
 from reconciliation.reversing import Undo
 from runs import clock, faultpoints, record, retry, rights
@@ -91,6 +92,8 @@ def done_after_all(*, limit: int) -> list[uuid.UUID]:
     has a case about it."""
     made = Operation.objects.filter(run=OuterRef("run"), reverses=OuterRef("operation"), state=OperationState.SUCCEEDED)
     case = Case.objects.filter(operation=OuterRef("operation")).filter(~Q(state="resolved") | Q(verdict="noted"))
+    # that an earlier one could not be done says nothing of this one
+    case = case.filter(ABOUT_OUR_RECORD | Q(opened_at__gt=OuterRef("ended_at")))
     found = Reversal.objects.filter(Exists(made), ~Exists(case), operation__state=OperationState.SUCCEEDED)
     found = found.exclude(result__in=["", R.DONE]).select_related("operation")
     named = [(one, {one.operation.external_reference, one.operation.other_reference}) for one in found]
