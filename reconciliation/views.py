@@ -107,7 +107,7 @@ def _page(
     status: int = 200,
 ) -> HttpResponse:
     """`problem` is why the verdict in the form was refused, `confirming` why the proposed one was."""
-    now, operation = clock.now(), case.operation
+    now, operation, to_undo = clock.now(), case.operation, case.kind == Case.Kind.NOT_UNDONE
     observations = list(operation.observations.all())
     newest = queries.newest_found(observations)
     shown = comparison.compare(
@@ -117,7 +117,7 @@ def _page(
     senders = list({one.sender_id: one.sender for one in operation.attempts.all() if one.may_wake}.values())
     theirs = standing_references(observations=observations)
     closed = _closed_choices(case, senders, theirs)
-    problem = problem or _no_choice(form, closed, operation)
+    problem = problem or _no_choice(form, closed, case)
     fields = {one.key: [form[name] for name in form.fields if name.endswith(f"_{one.key}")] for one in words.CHOICES}
     context: dict[str, Any] = {
         "section": "cases",
@@ -134,9 +134,10 @@ def _page(
         "asked": queries.newest_lookup(observations),
         "sent": comparison.sent_only(effect=operation.effect, identity=operation.identity),
         "form": form,
-        "choices": [(one, closed.get(one.key, ""), fields[one.key]) for one in _choices(operation)],
+        "choices": [(one, closed.get(one.key, ""), fields[one.key]) for one in _choices(case)],
         "senders": [(one, _gone_form(gone, str(one.pk))) for one in senders],
-        "stands": _stands(operation, theirs) if operation.is_settled else "",
+        "stands": _stands(operation, theirs) if operation.is_settled and not to_undo else "",
+        "to_undo": to_undo,
         "problem": problem,
         "confirming": confirming,
         "proposed": _proposed(case, principal),
@@ -161,7 +162,7 @@ def _proposed(case: Case, principal: Principal | None) -> dict[str, Any]:
     if proposed is None:
         return {}
     operation = case.operation
-    choice = next(one for one in (*_choices(operation), *words.CHOICES) if one.key == proposed.verdict)
+    choice = next(one for one in (*_choices(case), *words.CHOICES) if one.key == proposed.verdict)
     recorded = Money(proposed.actual_minor, operation.currency) if proposed.actual_minor and operation.currency else ""
     return {
         "it": proposed,
@@ -180,17 +181,19 @@ def _takes_two(operation: Operation) -> str:
     return f"One admin settles {limit} alone."
 
 
-def _no_choice(form: VerdictForm, closed: dict[str, str], operation: Operation) -> str:
+def _no_choice(form: VerdictForm, closed: dict[str, str], case: Case) -> str:
     """Why the verdict in the form cannot be given at all; its own fields, with what is wrong in them, are not shown."""
     chosen = form["verdict"].value() if form.is_bound else ""
-    if chosen in words.KEYS and chosen not in [one.key for one in _choices(operation)]:
+    if chosen in words.KEYS and chosen not in [one.key for one in _choices(case)]:
+        operation = case.operation
         code = "not_unknown" if operation.is_settled else "not_settled"
         return words.refusal(code=code, detail={"state": operation.get_state_display().lower()})
     return closed.get(str(chosen), "")
 
 
-def _choices(operation: Operation) -> tuple[words.Choice, ...]:
-    return words.choices(settled=operation.is_settled, correctable=correctable(operation))
+def _choices(case: Case) -> tuple[words.Choice, ...]:
+    about, to_undo = case.operation, case.kind == Case.Kind.NOT_UNDONE
+    return words.choices(settled=about.is_settled, correctable=correctable(about), to_undo=to_undo)
 
 
 def _gone_form(typed: GoneForm | None, process: str) -> GoneForm:

@@ -94,8 +94,21 @@ _CORRECTIONS = (
 )
 
 
-def choices(*, settled: bool, correctable: bool) -> tuple[Choice, ...]:
-    """The verdicts that may be given of an operation in such a state."""
+# of what could not be undone; that it is undone after all closes such a case by itself
+_TO_UNDO = (
+    Choice(
+        key="noted",
+        word="It stays, or was undone outside",
+        does="Our record stays as it is and nothing is sent. The case closes with your evidence.",
+        button="Record: nothing more is to be done",
+    ),
+)
+
+
+def choices(*, settled: bool, correctable: bool, to_undo: bool = False) -> tuple[Choice, ...]:
+    """The verdicts that may be given of an operation in such a state, or in a case about its being undone."""
+    if to_undo and settled:
+        return _TO_UNDO
     if not settled:
         return CHOICES[:-2]
     return _CORRECTIONS if correctable else (CHOICES[-1],)

@@ -61,6 +61,9 @@ def test_what_cannot_be_started_is_told_tried_again_and_a_persons_at_last(
     assert str(credit.external_reference) in case.why and "no such thing" in case.why
     assert kinds(first) == ["reversal.proposed", "reversal.delayed", "reversal.ended", "case.opened"]
     assert not disputes().exists() and undo.state(credit) == "succeeded"
+    page = client(undo, "tomas").get(f"/cases/{case.pk}/").content.decode()
+    assert "To be undone in billing, and could not be" in page and f"/operations/{credit.pk}/reverse?case=" in page
+    assert page.count('name="verdict"') == 1 and "It stays, or was undone outside" in page
     assert "Reversals that fail" not in client(undo, "priya").get("/overview/").content.decode()
 
     assert undo.propose(credit).ok, "somebody proposes it anew"
