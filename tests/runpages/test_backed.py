@@ -125,7 +125,9 @@ def test_what_one_proposed_for_several_another_confirms_for_several(
     assert page.count("disabled") == 3, "its own, and what was proposed otherwise"
     assert html(post(tomas, statement, [first, otherwise])).count("Settled by its line") == 0
     page = html(noor.get(f"/statements/{statement.pk}/"))
-    assert page.count("Tomas Example proposed it") == 2 and page.count("you confirm it") == 2
+    assert page.count("Tomas Example proposed it") == 2 and page.count("tick it to confirm: ST-") == 2
+    ticked = re.findall(r'name="case" value="(\d+)" checked', page)
+    assert ticked == [str(since.pk)], "to confirm is a step of its own"
     digests = dict(re.findall(r'name="(digest_\d+)" value="([0-9a-f]{64})"', page))
     assert "0 of 1" in html(post(tomas, statement, [since]))
     numbers = [one.pk for one in found]
