@@ -8,8 +8,8 @@ from itertools import combinations
 from typing import Any
 
 from approvals import reach
-from approvals.evaluation import evaluate
-from approvals.expressions import Node, names, read
+from approvals.evaluation import WindowNeed, evaluate
+from approvals.expressions import MAX_INTEGER, Node, names, read
 from approvals.reach import Alternative, TooMuch
 from approvals.rules import VARIABLES, PolicyDocument, Problem, Rule
 from runs.money import MAX_MINOR, Money
@@ -39,7 +39,7 @@ def advise(*, document: Any) -> Advice:
     # a rule that looks at sums matches now and then: it always outweighs nothing, and covers nothing for sure
     steady = [one for one in found if one.rule.window is None]
     warnings = [problem for one in found if (problem := _pointless(one, steady)) is not None]
-    warnings += _two_groups(document, found)
+    warnings += _asked_together(document, found)
     warnings += _no_limit(parsed, found)
     warnings += _no_sum(found)
     return Advice(warnings, [*_gaps(parsed, steady), *_nothing_to_type(found)])
@@ -110,20 +110,22 @@ def _always_with(one: _Read, others: list[_Read]) -> str:
     return ids[0] if len(ids) == 1 else f"one of {', '.join(ids[:6])}"
 
 
-def _two_groups(document: Any, found: list[_Read]) -> list[Problem]:
-    """Rules that ask different groups about the same action: evaluation refuses that. Each case has an example that was
-    really evaluated."""
+def _asked_together(document: Any, found: list[_Read]) -> list[Problem]:
+    """Rules that ask different people about the same action: then all of them are asked, which their author may not
+    have meant. Each case has an example that was really evaluated."""
     asking = [one for one in found if one.rule.ask is not None and one.ways]
     problems = []
     for one, other in list(combinations(asking, 2))[:MAX_PAIRS]:
         assert one.rule.ask is not None and other.rule.ask is not None
-        if one.rule.ask.asks_the_same() == other.rule.ask.asks_the_same():
+        if {stage.asks_the_same for stage in one.rule.ask.chain()} == {
+            stage.asks_the_same for stage in other.rule.ask.chain()
+        }:
             continue
         example = _example(document, one, other)
         if example is not None:
             remedy = (
-                f"asks {_whom(one)} where {other.rule.id} asks {_whom(other)}{_said(example)}: two"
-                " groups cannot be asked at once, so that is refused; let one of them ask"
+                f"asks {_whom(one)} where {other.rule.id} asks {_whom(other)}{_said(example)}: then all of them have"
+                " to approve, each person in one stage; let one of the two ask if that is not meant"
             )
             problems.append(_warn(one, remedy))
     return problems
@@ -137,12 +139,19 @@ def _whom(one: _Read) -> str:
 
 
 def _example(document: Any, one: _Read, other: _Read) -> dict[str, Any] | None:
+    without_totals = {**document, "totals": []}  # which might refuse it for a reason of their own
     with suppress(TooMuch):
         for way in reach.together(one.ways or [], other.ways or [])[:20]:
             values = _values(way)
-            if evaluate(document=document, variables=values).code == "several_groups":
+            verdict = evaluate(document=without_totals, variables=values, counted=_much_else)
+            if verdict.groups is not None and {one.rule.id, other.rule.id} <= {rule["id"] for rule in verdict.rules}:
                 return values
     return None
+
+
+def _much_else(need: WindowNeed) -> tuple[int, tuple[str, ...]]:
+    """As if so much had come before that every rule with a window matches."""
+    return MAX_INTEGER // 2, ()
 
 
 def _values(way: Alternative) -> dict[str, Any]:

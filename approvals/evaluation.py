@@ -8,6 +8,7 @@ would let `missing == 'x' || true` pass.
 import datetime as dt
 import json
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -239,21 +240,17 @@ def _added_up(document: documents.PolicyDocument, asking: list[documents.Rule]) 
     asks = [rule.ask for rule in asking if rule.ask is not None]
     if len(asks) != len(asking):
         raise _Denied("policy_unreadable", "A rule asks, but names nobody to ask.")
-    chains = {ask.asks_the_same() for ask in asks}
-    named = sorted({group for ask in asks for stage in ask.chain() for group in stage.groups})
-    if not named:
+    if not all(ask.chain() for ask in asks):
         raise _Denied("policy_unreadable", "A rule asks, but names nobody to ask.")
-    if len(chains) > 1:
-        raise _Denied("several_groups", f"Rules ask several groups at once ({', '.join(named)}); one can be asked.")
-    stages = tuple(_strictest(same) for same in zip(*(ask.chain() for ask in asks), strict=True))
+    stages = _all_stages(asks)
     reminders = [ask.remind_after_minutes for ask in asks if ask.remind_after_minutes is not None]
     return Requirement(
         group=stages[0].groups[0],
         quorum=sum(stage.quorum for stage in stages),
         respond_within=_minutes(min(ask.respond_within_minutes for ask in asks)),
         valid_for=_minutes(min(ask.valid_for_minutes for ask in asks)),
-        stages=stages if any(ask.stages for ask in asks) else (),
-        in_order=len(stages) > 1 and asks[0].order == "sequential",
+        stages=stages if len(stages) > 1 or any(ask.stages for ask in asks) else (),
+        in_order=len(stages) > 1 and any(ask.order == "sequential" for ask in asks),
         confirm=confirming.strictest(levels=[ask.confirm for ask in asks]),
         clock="working" if all(ask.clock == "working" for ask in asks) else "elapsed",
         remind_after=_minutes(min(reminders)) if reminders else None,
@@ -266,15 +263,29 @@ def _added_up(document: documents.PolicyDocument, asking: list[documents.Rule]) 
 def _beforehand(
     document: documents.PolicyDocument, asks: list[documents.Ask], stages: tuple[StageNeed, ...]
 ) -> dict[str, int] | None:
-    """How far an approval that was given beforehand may answer, which takes one stage of its group and whoever."""
+    """How far an approval that was given beforehand may answer, which takes one stage of its group and whoever, and a
+    click: who gave it has typed no amount and proved no login for this one."""
     terms = document.standing
-    if terms is None or not all(ask.standing for ask in asks) or not of_one_group(stages=stages, group=terms.group):
+    if terms is None or any(ask.confirm != confirming.CLICK for ask in asks):
+        return None
+    if not all(ask.standing for ask in asks) or not of_one_group(stages=stages, group=terms.group):
         return None
     return {code: int(most) for code, most in terms.most.items()}
 
 
 def _minutes(number: int) -> dt.timedelta:
     return dt.timedelta(minutes=number)
+
+
+def _all_stages(asks: list[documents.Ask]) -> tuple[StageNeed, ...]:
+    """Every stage that one of them asks, in the order of the rules; what several ask comes once, at its strictest."""
+    same: dict[tuple[Any, int], list[StageNeed]] = {}
+    for ask in asks:
+        times: Counter[Any] = Counter()  # one ask may have the same people twice
+        for stage in ask.chain():
+            same.setdefault((stage.asks_the_same, times[stage.asks_the_same]), []).append(stage)
+            times[stage.asks_the_same] += 1
+    return tuple(_strictest(tuple(stages)) for stages in same.values())
 
 
 def _strictest(same: tuple[StageNeed, ...]) -> StageNeed:

@@ -131,10 +131,6 @@ class Ask(Strict):
             return ()
         return (StageNeed(name=self.group, groups=(self.group,), quorum=self.quorum),)
 
-    def asks_the_same(self) -> tuple[Any, ...]:
-        """What two asks have in common that may be added up: the same people in the same order."""
-        return tuple(stage.asks_the_same for stage in self.chain()), self.order == "sequential"
-
 
 class Window(Strict):
     """The rule matches only where its condition holds and the sum is above a limit: this amount with all that was
@@ -322,6 +318,12 @@ def _standing_problems(document: PolicyDocument) -> list[Problem]:
         assert rule.ask is not None
         if terms is None:
             remedy = "is true, but the policy has no section standing that says how far; add it, or leave this out"
+            problems.append(Problem(where=rule.id, field="ask.standing", remedy=remedy))
+        elif rule.ask.confirm != confirming.CLICK:
+            takes = confirming.words(level=rule.ask.confirm, money=None)
+            remedy = (
+                f"is true, but a yes to this rule takes {takes}, which nobody gives beforehand; leave one of them out"
+            )
             problems.append(Problem(where=rule.id, field="ask.standing", remedy=remedy))
         elif len(chain := rule.ask.chain()) > 1 or any(one.person != ANYBODY for one in chain):
             remedy = "is true, but only one stage without conditions on persons is answered beforehand; leave this out"

@@ -69,6 +69,22 @@ SERVICE_CREDITS = SeedPolicy(
         "rules": [
             *(rule for currency, limit in AUTOMATIC_UP_TO.items() for rule in _tiers(currency, limit)),
             {
+                "id": "account-day",
+                "effect": "ask",
+                "text": "Credits of an account that together need a manager, within 24 hours, do so one by one",
+                # a larger one is asked about anyway
+                "when": " || ".join(
+                    f"(currency == '{currency}' && amount_minor <= {limit})"
+                    for currency, limit in AUTOMATIC_UP_TO.items()
+                ),
+                "window": {
+                    "by": "account",
+                    "hours": 24,
+                    "above": {currency: str(limit) for currency, limit in AUTOMATIC_UP_TO.items()},
+                },
+                "ask": _ASK_OR_STANDING,
+            },
+            {
                 "id": "standing",
                 "effect": "deny",
                 "text": "Accounts that are not in good standing get no credit",
@@ -97,8 +113,9 @@ SERVICE_CREDITS = SeedPolicy(
             "longest_days": 92,
         },
     },
-    note="Small credits are automatic, larger ones need a support manager. A ticket and incident get one credit,"
-    " however often it is proposed: that is held by the operation itself.",
+    note="Small credits are automatic; larger ones, and small ones of one account that add up to one within 24 hours,"
+    " need a support manager. A ticket and incident get one credit, however often it is proposed: that is held by the"
+    " operation itself.",
 )
 
 TICKET_WORK = SeedPolicy(

@@ -54,15 +54,23 @@ def test_what_a_chain_asks() -> None:
     assert [(one.group, one.after.total_seconds()) for one in need.escalations] == [("heads", 5400)]
 
 
-def test_two_rules_with_the_same_chain_add_up_and_with_another_are_refused() -> None:
+def test_two_rules_add_up_stage_by_stage_and_all_stages_of_both_are_asked() -> None:
     stricter = ask(stages=[FINANCE | {"quorum": 1, "reject_at": 1}, LEGAL | {"quorum": 2}])
     need = evaluate(document=document(ask(), stricter), variables={}).groups
     assert need is not None
     assert [(stage.quorum, stage.reject_at) for stage in need.chain] == [(2, 1), (2, 1)]
     for other in (ask(order="parallel"), ask(stages=[LEGAL, FINANCE]), ask(stages=[FINANCE])):
-        assert evaluate(document=document(ask(), other), variables={}).code == "several_groups"
-    (warning,) = advise(document=document(ask(), ask(stages=[LEGAL, FINANCE]))).warnings
-    assert "finance or treasury, then legal where ask-2 asks legal, then finance or treasury" in str(warning)
+        need = evaluate(document=document(ask(), other), variables={}).groups
+        assert need is not None and need.in_order
+        assert [stage.name for stage in need.chain] == ["Finance", "Legal"]
+    heads = {"name": "Heads", "groups": ["heads"], "quorum": 1}
+    more = document(ask(), ask(stages=[LEGAL, heads]))
+    need = evaluate(document=more, variables={}).groups
+    assert need is not None and [stage.name for stage in need.chain] == ["Finance", "Legal", "Heads"]
+    (warning,) = advise(document=more).warnings
+    assert "finance or treasury, then legal where ask-2 asks legal, then heads" in str(warning)
+    assert "then all of them have to approve" in str(warning)
+    assert advise(document=document(ask(), ask(stages=[LEGAL, FINANCE]))).warnings == []
 
 
 @pytest.mark.parametrize(

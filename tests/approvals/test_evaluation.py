@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from approvals.evaluation import Verdict, evaluate, satisfied
 from approvals.requirement import Answered, Requirement, StageNeed
+from approvals.rules import validate
 from approvals.seed_policies import AUTOMATIC_UP_TO, SERVICE_CREDITS, TICKET_COMMENTS, TICKET_WORK
 
 ASK = {"group": "manager", "quorum": 1, "respond_within_minutes": 240, "valid_for_minutes": 60}
@@ -27,9 +28,13 @@ def rule(effect: str, when: str = "true", number: int = 1, **ask: Any) -> dict[s
     return {**made, "ask": {**ASK, **ask}} if effect == "ask" else made
 
 
-def credit(**changes: Any) -> Verdict:
+def credit(*, before: int = 0, **changes: Any) -> Verdict:
     known = {key: value for key, value in {**CREDIT, **changes}.items() if value is not ...}
-    return evaluate(document={**SERVICE_CREDITS.document, "policy": "service-credits"}, variables=known)
+    return evaluate(
+        document={**SERVICE_CREDITS.document, "policy": "service-credits"},
+        variables=known,
+        counted=lambda need: (before, ("one",) if before else ()),
+    )
 
 
 @given(st.lists(st.tuples(st.sampled_from(["allow", "ask", "deny"]), st.booleans()), min_size=1, max_size=8))
@@ -104,11 +109,31 @@ def test_the_strictest_of_several_asks_counts() -> None:
     assert [found["id"] for found in verdict.rules] == ["r1", "r2"]
 
 
-def test_two_groups_at_once_are_denied_in_words() -> None:
-    document = {"rules": [rule("ask", number=1), rule("ask", number=2, group="finance")]}
+def test_two_groups_at_once_are_both_asked_in_the_order_of_the_rules() -> None:
+    asks = [rule("ask", number=1), rule("ask", number=2, group="finance"), rule("ask", number=3, quorum=2)]
+    document = {"rules": asks}
     verdict = evaluate(document=document, variables={})
-    assert (verdict.effect, verdict.code) == ("deny", "several_groups")
-    assert "finance, manager" in verdict.text
+    assert verdict.groups is not None
+    assert [(stage.name, stage.quorum) for stage in verdict.groups.chain] == [("manager", 2), ("finance", 1)]
+    assert (verdict.groups.quorum, verdict.groups.in_order) == (3, False)
+    one = [Answered(need=verdict.groups.chain[0], yes=2)]
+    both = [*one, Answered(need=verdict.groups.chain[1], yes=1)]
+    for asked, enough in ((one, False), (both, True)):
+        said = satisfied(decision_kind="people", asked=asked, in_order=False, confirm="click", verdict=verdict)
+        assert said is enough
+
+
+def test_what_takes_more_than_a_click_is_not_answered_beforehand() -> None:
+    terms = {"group": "manager", "most": {"USD": "500000"}, "longest_days": 30}
+    click = rule("ask", number=1, standing=True)
+    for confirm, expected in (("click", {"USD": 500_000}), ("retype", None), ("reauthenticate", None)):
+        both = [click, rule("ask", number=2, standing=True, confirm=confirm)]
+        verdict = evaluate(document={"rules": both, "standing": terms}, variables={"amount_minor": 5})
+        assert verdict.groups is not None
+        assert (verdict.groups.confirm, verdict.groups.standing) == (confirm, expected)
+        found = [str(one) for one in validate(document={"rules": both, "standing": terms})]
+        assert bool(found) is (expected is None), found
+        assert all(one.startswith("r2, ask.standing: is true, but a yes to this rule takes") for one in found)
 
 
 @pytest.mark.parametrize("currency", AUTOMATIC_UP_TO)
@@ -129,8 +154,21 @@ def test_service_credits_by_amount(currency: str) -> None:
             assert (need.limit_minor, need.amount_minor, need.currency) == (limit * 20, minor, currency)
 
 
-def test_the_reference_case_asks_one_manager() -> None:
-    verdict = credit()
+@pytest.mark.parametrize("currency", AUTOMATIC_UP_TO)
+def test_small_credits_of_one_account_in_a_day_need_a_manager_once_they_add_up(currency: str) -> None:
+    limit = AUTOMATIC_UP_TO[currency]
+    assert credit(currency=currency, amount_minor=100, before=limit - 100).effect == "allow"
+    verdict = credit(currency=currency, amount_minor=100, before=limit - 99)
+    assert (verdict.effect, [one["id"] for one in verdict.rules]) == ("ask", ["account-day"])
+    assert verdict.groups is not None and (verdict.groups.group, verdict.groups.quorum) == ("manager", 1)
+    (window,) = verdict.windows
+    assert (window.need.by, window.need.hours, window.total_minor) == ("account", 24, limit + 1)
+
+
+@pytest.mark.parametrize("before", [0, 5_000_000])
+def test_the_reference_case_asks_one_manager(before: int) -> None:
+    verdict = credit(before=before)
+    assert verdict.windows == []
     assert verdict.rules == [{"id": "usd-manager", "text": "Credits above $1,000.00 USD need a support manager"}]
     assert verdict.groups is not None
     assert (verdict.groups.group, verdict.groups.quorum) == ("manager", 1)
