@@ -30,10 +30,13 @@ def _action(proposal: Proposal, contract: Contract) -> str:
         worked_out = ""
     if worked_out != proposal.action_digest:
         return "the proposed action"
-    money = contract.money(proposal.effect)
+    try:
+        money, key = contract.money(proposal.effect), contract.business_key(proposal.effect)
+    except (LookupError, ValueError):  # no effect of this tool any more
+        return "the proposed action"
     if (proposal.amount_minor, proposal.currency) != ((money.minor, money.currency) if money else (None, "")):
         return "the proposal's amount"
-    if proposal.business_key != contract.business_key(proposal.effect):
+    if proposal.business_key != key:
         return "what the proposal is for"
     if not proposal.identity.endswith(f"/{proposal.tool}/{proposal.pk}"):
         return "the proposal's identity"
