@@ -1,9 +1,11 @@
 """Starting a run of a workflow: validate its input, fix its principals, make it once."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import ValidationError
 
+from agentops.narrowing import Less, narrowed
 from agentops.workflows.base import Narrowed, Workflow
 from agentops.workflows.correction_notice import CorrectionNotice
 from agentops.workflows.registry import UnknownWorkflow, workflow
@@ -33,12 +35,19 @@ FROM_WITHIN = {
 
 
 def start_workflow(
-    *, name: str, data: Any, initiator: Principal, start_key: str = "", from_within: bool = False
+    *,
+    name: str,
+    data: Any,
+    initiator: Principal,
+    start_key: str = "",
+    from_within: bool = False,
+    less: Mapping[str, Less] | None = None,
 ) -> Started:
     """Start the newest version of the workflow `name`. Without a key of the starter's own, the workflow's natural one
-    is used, so the same ticket is one run. `from_within`: the product itself starts it.
+    is used, so the same ticket is one run. `from_within`: the product itself starts it. `less` are the tools that are
+    left to the run, each with what narrows it further; None leaves all that the workflow grants.
 
-    Raises UnknownWorkflow, BadInput, StartConflict.
+    Raises UnknownWorkflow, BadInput, BadTerms, StartConflict.
     """
     found = workflow(name)
     if name in FROM_WITHIN and not from_within:
@@ -49,15 +58,21 @@ def start_workflow(
         raise BadInput([_fault(one["loc"], one["msg"]) for one in problem.errors()]) from None
     subject = found.subject(data=checked)
     kind = Principal.Kind.AGENT if found.choices else Principal.Kind.WORKFLOW
+    start_key = start_key or f"{found.name}:{found.start_key(data=checked)}"
+    tools, terms = list(found.tools), _terms(found, checked)
+    if less is not None:
+        again = Run.objects.filter(start_key=start_key).exists()  # told as it was, whatever is over since
+        tools, terms = narrowed(tools=tools, terms=terms, wanted=less, now=None if again else clock.now())
     return start(
         workflow=found.name,
         workflow_version=found.version,
         title=subject.title,
         subject=subject.subject,
         data=checked,
-        start_key=start_key or f"{found.name}:{found.start_key(data=checked)}",
-        capabilities=list(found.tools),
-        terms=_terms(found, checked),
+        start_key=start_key,
+        capabilities=tools,
+        terms=terms,
+        also={} if less is None else {"capabilities": {tool: one.plain() for tool, one in less.items()}},
         initiator=initiator,
         run_as=principals.find_or_make(
             kind=Principal.Kind.SERVICE, key=f"service:{found.name}", label=f"{found.title} service"

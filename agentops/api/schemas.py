@@ -11,12 +11,25 @@ KEY = r"^[\x21-\x7e]{1,128}$"
 KEY_WORDS = "1 to 128 visible ASCII characters"
 
 
+class ToolTerms(Schema):
+    """What narrows a tool for one run: `only` these values of policy variables, where the condition `when` holds (as in
+    a policy's rule), `until` an ISO time with its offset. What is left out narrows nothing."""
+
+    model_config = ConfigDict(extra="forbid")
+    only: Annotated[dict[StrictStr, list[StrictStr]], Field(examples=[{"account": ["ACC-1093"]}])] = {}
+    when: Annotated[StrictStr, Field(examples=["currency == 'USD' && amount_minor <= 50000"])] = ""
+    until: Annotated[StrictStr, Field(max_length=60, examples=["2027-01-31T18:00:00+01:00"])] = ""
+
+
 class StartRun(Schema):
-    """Start a run: the workflow's name and its own input (see the workflow's documentation)."""
+    """Start a run: the workflow's name and its own input (see the workflow's documentation). `capabilities` names the
+    tools that are left to the run, each with what narrows it further: always less than its workflow grants, never more.
+    Left out, the run may do all that its workflow grants."""
 
     model_config = ConfigDict(extra="forbid")
     workflow: Annotated[StrictStr, Field(max_length=80, examples=["service_credit"])]
     input: Annotated[dict[str, Any], Field(examples=[{"ticket": "CS-8812"}])]
+    capabilities: Annotated[dict[StrictStr, ToolTerms] | None, Field(max_length=50)] = None
 
 
 class RunStarted(Schema):

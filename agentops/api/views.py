@@ -38,6 +38,7 @@ from agentops.api.standing import router as standing
 from agentops.api.undoing import router as undoing
 from agentops.busy import again, answer_to
 from agentops.explain import found
+from agentops.narrowing import BadTerms, Less
 from agentops.starting import BadInput, checked_payload, start_workflow
 from agentops.workflows.registry import UnknownWorkflow
 from approvals import capabilities
@@ -145,6 +146,12 @@ def _started(run: Run) -> dict[str, Any]:
     }
 
 
+def _less(body: StartRun) -> dict[str, Less] | None:
+    if body.capabilities is None:
+        return None
+    return {tool: Less(only=one.only, when=one.when, until=one.until) for tool, one in body.capabilities.items()}
+
+
 @api.post(
     "/runs",
     response={201: RunStarted, 400: Problem, 401: Problem, 413: Problem, 422: Problem},
@@ -167,12 +174,15 @@ def start_run(
             data=body.input,
             initiator=initiator,
             start_key=f"api:{initiator.pk.hex}:{idempotency_key}",
+            less=_less(body),
         )
     except UnknownWorkflow as problem:
         return Status(422, _problem("unknown_workflow", str(problem), _fault("workflow", str(problem))))
     except BadInput as problem:
         faults = [{"field": f"input.{one['field']}", "message": one["message"]} for one in problem.faults]
         return Status(422, _problem("invalid", str(problem), faults))
+    except BadTerms as problem:
+        return Status(422, _problem("invalid", str(problem), problem.faults))
     except StartConflict as problem:
         detail = f"parameters differ: this key was used before for run {problem.run.pk}; nothing was started"
         return Status(422, _problem("parameters_differ", detail, _fault("Idempotency-Key", detail)))

@@ -38,14 +38,15 @@ def start(
     run_as: Principal,
     agent: Principal,
     terms: dict[str, Any] | None = None,
+    also: dict[str, Any] | None = None,
 ) -> Started:
     """Make the run, or find the one that the key made before. `data` is the workflow's validated input; `terms` what
-    narrows its capabilities, by tool (see `approvals.capabilities`).
+    narrows its capabilities, by tool (see `approvals.capabilities`); `also` what else the starter gave, by name.
 
-    Raises StartConflict when the key was used with another workflow or input.
+    Raises StartConflict when the key was used with another workflow or input, or other things given.
     """
     # the version is left out: the same event after a release is still the same event
-    input_digest = digest({"workflow": workflow, "input": data})
+    input_digest = digest({"workflow": workflow, "input": data, **(also or {})})
     with transaction.atomic(durable=True):
         run = Run(
             workflow=workflow,
