@@ -67,6 +67,16 @@ class Migration(migrations.Migration):
             ],
             options={
                 'permissions': [('vote', 'Can approve and reject')],
+                'indexes': [
+                    models.Index(condition=models.Q(('state', 'open')), fields=['respond_by'], name='request_open_due'),
+                    models.Index(fields=['-created_at'], name='request_newest'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(condition=models.Q(('state', 'open')), fields=('run',), name='request_one_open_per_run'),
+                    models.CheckConstraint(condition=models.Q(('state__in', ['open', 'approved', 'rejected', 'expired', 'superseded', 'withdrawn', 'spent', 'stale', 'revoked'])), name='request_state_known'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('closed_at__isnull', True), ('state', 'open')), models.Q(models.Q(('state', 'open'), _negated=True), ('closed_at__isnull', False)), _connector='OR'), name='request_open_iff_not_closed'),
+                    models.CheckConstraint(condition=models.Q(('quorum__gte', 1)), name='request_quorum_positive'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -88,6 +98,11 @@ class Migration(migrations.Migration):
                 ('policy', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='versions', to='approvals.policy')),
                 ('published_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.principal')),
             ],
+            options={
+                'constraints': [
+                    models.UniqueConstraint(fields=('policy', 'number'), name='policy_version_once'),
+                ],
+            },
         ),
         migrations.AddField(
             model_name='policy',
@@ -108,6 +123,13 @@ class Migration(migrations.Migration):
                 ('request', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='decision', to='approvals.approvalrequest')),
                 ('policy_version', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='approvals.policyversion')),
             ],
+            options={
+                'constraints': [
+                    models.CheckConstraint(condition=models.Q(models.Q(('kind', 'people'), ('request__isnull', False)), models.Q(('kind', 'policy'), ('request__isnull', True)), _connector='OR'), name='decision_people_iff_request'),
+                    models.CheckConstraint(condition=models.Q(('kind', 'people'), ('approved', True), _connector='OR'), name='decision_policy_only_allows'),
+                    models.UniqueConstraint(condition=models.Q(('kind', 'policy')), fields=('proposal',), name='decision_policy_once'),
+                ],
+            },
         ),
         migrations.AddField(
             model_name='approvalrequest',
@@ -134,6 +156,11 @@ class Migration(migrations.Migration):
                 ('principal', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.principal')),
                 ('request', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='viewings', to='approvals.approvalrequest')),
             ],
+            options={
+                'constraints': [
+                    models.UniqueConstraint(fields=('request', 'principal'), name='viewing_first_only'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='Vote',
@@ -150,57 +177,11 @@ class Migration(migrations.Migration):
                 ('principal', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.principal')),
                 ('request', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='votes', to='approvals.approvalrequest')),
             ],
-        ),
-        migrations.AddConstraint(
-            model_name='policyversion',
-            constraint=models.UniqueConstraint(fields=('policy', 'number'), name='policy_version_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='decision',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('kind', 'people'), ('request__isnull', False)), models.Q(('kind', 'policy'), ('request__isnull', True)), _connector='OR'), name='decision_people_iff_request'),
-        ),
-        migrations.AddConstraint(
-            model_name='decision',
-            constraint=models.CheckConstraint(condition=models.Q(('kind', 'people'), ('approved', True), _connector='OR'), name='decision_policy_only_allows'),
-        ),
-        migrations.AddConstraint(
-            model_name='decision',
-            constraint=models.UniqueConstraint(condition=models.Q(('kind', 'policy')), fields=('proposal',), name='decision_policy_once'),
-        ),
-        migrations.AddIndex(
-            model_name='approvalrequest',
-            index=models.Index(condition=models.Q(('state', 'open')), fields=['respond_by'], name='request_open_due'),
-        ),
-        migrations.AddIndex(
-            model_name='approvalrequest',
-            index=models.Index(fields=['-created_at'], name='request_newest'),
-        ),
-        migrations.AddConstraint(
-            model_name='approvalrequest',
-            constraint=models.UniqueConstraint(condition=models.Q(('state', 'open')), fields=('run',), name='request_one_open_per_run'),
-        ),
-        migrations.AddConstraint(
-            model_name='approvalrequest',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['open', 'approved', 'rejected', 'expired', 'superseded', 'withdrawn', 'spent', 'stale', 'revoked'])), name='request_state_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='approvalrequest',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('closed_at__isnull', True), ('state', 'open')), models.Q(models.Q(('state', 'open'), _negated=True), ('closed_at__isnull', False)), _connector='OR'), name='request_open_iff_not_closed'),
-        ),
-        migrations.AddConstraint(
-            model_name='approvalrequest',
-            constraint=models.CheckConstraint(condition=models.Q(('quorum__gte', 1)), name='request_quorum_positive'),
-        ),
-        migrations.AddConstraint(
-            model_name='viewing',
-            constraint=models.UniqueConstraint(fields=('request', 'principal'), name='viewing_first_only'),
-        ),
-        migrations.AddConstraint(
-            model_name='vote',
-            constraint=models.UniqueConstraint(fields=('request', 'principal'), name='vote_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='vote',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('choice', 'reject'), _negated=True), models.Q(('comment__regex', '^\\s*$'), _negated=True), _connector='OR'), name='vote_reject_has_reason'),
+            options={
+                'constraints': [
+                    models.UniqueConstraint(fields=('request', 'principal'), name='vote_once'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('choice', 'reject'), _negated=True), models.Q(('comment__regex', '^\\s*$'), _negated=True), _connector='OR'), name='vote_reject_has_reason'),
+                ],
+            },
         ),
     ]

@@ -32,6 +32,12 @@ class Migration(migrations.Migration):
             ],
             options={
                 'permissions': [('edit_policy', 'Can write drafts of policies and ask for their publication'), ('publish_policy', 'Can publish what somebody else has written')],
+                'constraints': [
+                    models.UniqueConstraint(condition=models.Q(('state__in', ('writing', 'asked'))), fields=('policy',), name='draft_one_open_per_policy'),
+                    models.CheckConstraint(condition=models.Q(('state__in', ['writing', 'asked', 'published', 'discarded'])), name='draft_state_known'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('closed_at__isnull', True), ('state__in', ('writing', 'asked'))), models.Q(models.Q(('state__in', ('writing', 'asked')), _negated=True), ('closed_at__isnull', False), ('closed_by__isnull', False)), _connector='OR'), name='draft_open_iff_not_closed'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('state', 'asked'), _negated=True), models.Q(('asked_at__isnull', False), ('asked_by__isnull', False)), _connector='OR'), name='draft_asked_by_somebody'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -47,30 +53,15 @@ class Migration(migrations.Migration):
                 ('author', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.principal')),
                 ('draft', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='revisions', to='approvals.policydraft')),
             ],
+            options={
+                'constraints': [
+                    models.UniqueConstraint(fields=('draft', 'number'), name='draft_revision_once'),
+                ],
+            },
         ),
         migrations.AddField(
             model_name='policyversion',
             name='draft',
             field=models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='version', to='approvals.policydraft'),
-        ),
-        migrations.AddConstraint(
-            model_name='policydraft',
-            constraint=models.UniqueConstraint(condition=models.Q(('state__in', ('writing', 'asked'))), fields=('policy',), name='draft_one_open_per_policy'),
-        ),
-        migrations.AddConstraint(
-            model_name='policydraft',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['writing', 'asked', 'published', 'discarded'])), name='draft_state_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='policydraft',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('closed_at__isnull', True), ('state__in', ('writing', 'asked'))), models.Q(models.Q(('state__in', ('writing', 'asked')), _negated=True), ('closed_at__isnull', False), ('closed_by__isnull', False)), _connector='OR'), name='draft_open_iff_not_closed'),
-        ),
-        migrations.AddConstraint(
-            model_name='policydraft',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('state', 'asked'), _negated=True), models.Q(('asked_at__isnull', False), ('asked_by__isnull', False)), _connector='OR'), name='draft_asked_by_somebody'),
-        ),
-        migrations.AddConstraint(
-            model_name='draftrevision',
-            constraint=models.UniqueConstraint(fields=('draft', 'number'), name='draft_revision_once'),
         ),
     ]

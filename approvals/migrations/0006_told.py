@@ -48,6 +48,11 @@ class Migration(migrations.Migration):
                 ('not_before', models.DateTimeField(blank=True, help_text='nothing is sent there before', null=True)),
                 ('added_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.principal')),
             ],
+            options={
+                'constraints': [
+                    models.UniqueConstraint(condition=models.Q(('ended_at__isnull', True)), fields=('url',), name='endpoint_once'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='Delivery',
@@ -67,6 +72,14 @@ class Migration(migrations.Migration):
             ],
             options={
                 'verbose_name_plural': 'deliveries',
+                'indexes': [
+                    models.Index(condition=models.Q(('ended_at__isnull', True)), fields=['due_at'], name='delivery_due'),
+                    models.Index(fields=['-created_at'], name='delivery_newest'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(fields=('event', 'endpoint'), name='delivery_once'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('ended_at__isnull', True), ('result', '')), models.Q(models.Q(('result', ''), _negated=True), ('ended_at__isnull', False)), _connector='OR'), name='delivery_ended_iff_result'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -86,6 +99,17 @@ class Migration(migrations.Migration):
                 ('recipient', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('request', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='notices', to='approvals.approvalrequest')),
             ],
+            options={
+                'indexes': [
+                    models.Index(condition=models.Q(('ended_at__isnull', True)), fields=['due_at'], name='notice_due'),
+                    models.Index(condition=models.Q(('ended_at__isnull', True)), fields=['recipient'], name='notice_of_person'),
+                    models.Index(fields=['-ended_at'], name='notice_newest'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(fields=('event', 'recipient'), name='notice_once'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('ended_at__isnull', True), ('result', '')), models.Q(models.Q(('result', ''), _negated=True), ('ended_at__isnull', False)), _connector='OR'), name='notice_ended_iff_result'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='Preference',
@@ -97,46 +121,6 @@ class Migration(migrations.Migration):
             options={
                 'constraints': [models.CheckConstraint(condition=models.Q(('digest_hours__gte', 1), ('digest_hours__lte', 24)), name='preference_hours_in_a_day')],
             },
-        ),
-        migrations.AddConstraint(
-            model_name='endpoint',
-            constraint=models.UniqueConstraint(condition=models.Q(('ended_at__isnull', True)), fields=('url',), name='endpoint_once'),
-        ),
-        migrations.AddIndex(
-            model_name='delivery',
-            index=models.Index(condition=models.Q(('ended_at__isnull', True)), fields=['due_at'], name='delivery_due'),
-        ),
-        migrations.AddIndex(
-            model_name='delivery',
-            index=models.Index(fields=['-created_at'], name='delivery_newest'),
-        ),
-        migrations.AddConstraint(
-            model_name='delivery',
-            constraint=models.UniqueConstraint(fields=('event', 'endpoint'), name='delivery_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='delivery',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('ended_at__isnull', True), ('result', '')), models.Q(models.Q(('result', ''), _negated=True), ('ended_at__isnull', False)), _connector='OR'), name='delivery_ended_iff_result'),
-        ),
-        migrations.AddIndex(
-            model_name='notice',
-            index=models.Index(condition=models.Q(('ended_at__isnull', True)), fields=['due_at'], name='notice_due'),
-        ),
-        migrations.AddIndex(
-            model_name='notice',
-            index=models.Index(condition=models.Q(('ended_at__isnull', True)), fields=['recipient'], name='notice_of_person'),
-        ),
-        migrations.AddIndex(
-            model_name='notice',
-            index=models.Index(fields=['-ended_at'], name='notice_newest'),
-        ),
-        migrations.AddConstraint(
-            model_name='notice',
-            constraint=models.UniqueConstraint(fields=('event', 'recipient'), name='notice_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='notice',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('ended_at__isnull', True), ('result', '')), models.Q(models.Q(('result', ''), _negated=True), ('ended_at__isnull', False)), _connector='OR'), name='notice_ended_iff_result'),
         ),
         migrations.RunSQL(
             [

@@ -29,9 +29,22 @@ class Migration(migrations.Migration):
                 ('note', models.CharField(blank=True, max_length=300)),
                 ('made_at', models.DateTimeField()),
                 ('ended_at', models.DateTimeField(blank=True, help_text='it was ended early, or called off', null=True)),
+                ('ended_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.principal')),
+                ('made_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.principal')),
+                ('person', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='absences', to=settings.AUTH_USER_MODEL)),
+                ('stand_in', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='stands_in', to=settings.AUTH_USER_MODEL)),
             ],
             options={
                 'permissions': [('arrange_absence', 'Can name stand-ins for others and set what they may approve')],
+                'indexes': [
+                    models.Index(condition=models.Q(('ended_at__isnull', True)), fields=['stand_in', 'ends'], name='absence_of_stand_in'),
+                    models.Index(condition=models.Q(('ended_at__isnull', True)), fields=['person', 'ends'], name='absence_of_person'),
+                ],
+                'constraints': [
+                    models.CheckConstraint(condition=models.Q(('ends__gt', models.F('begins'))), name='absence_has_length'),
+                    models.CheckConstraint(condition=models.Q(('person', models.F('stand_in')), _negated=True), name='absence_of_two_people'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('ended_at__isnull', True), ('ended_by__isnull', True)), models.Q(('ended_at__isnull', False), ('ended_by__isnull', False)), _connector='OR'), name='absence_ended_by_somebody'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -44,7 +57,18 @@ class Migration(migrations.Migration):
                 ('due_at', models.DateTimeField(help_text='the same, later by what freezes have stopped the clock')),
                 ('ended_at', models.DateTimeField(blank=True, null=True)),
                 ('result', models.CharField(blank=True, choices=[('done', 'Done'), ('not_needed', 'Not Needed')], max_length=10)),
+                ('request', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='prompts', to='approvals.approvalrequest')),
             ],
+            options={
+                'indexes': [
+                    models.Index(condition=models.Q(('ended_at__isnull', True)), fields=['due_at'], name='prompt_due'),
+                ],
+                'constraints': [
+                    models.CheckConstraint(condition=models.Q(models.Q(('group', ''), ('kind', 'remind')), models.Q(('kind', 'escalate'), models.Q(('group', ''), _negated=True)), _connector='OR'), name='prompt_group_iff_escalation'),
+                    models.CheckConstraint(condition=models.Q(('due_at__gte', models.F('asked_for'))), name='prompt_only_later'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('ended_at__isnull', True), ('result', '')), models.Q(models.Q(('result', ''), _negated=True), ('ended_at__isnull', False)), _connector='OR'), name='prompt_ended_iff_result'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='Remit',
@@ -70,9 +94,23 @@ class Migration(migrations.Migration):
                 ('also', models.JSONField(default=list, help_text='groups that an escalation asks as well')),
                 ('opened_at', models.DateTimeField(blank=True, null=True)),
                 ('met_at', models.DateTimeField(blank=True, null=True)),
+                ('added_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.principal')),
+                ('handed_group', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='auth.group')),
+                ('handed_user', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('person', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('request', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='stages', to='approvals.approvalrequest')),
             ],
             options={
                 'ordering': ['position'],
+                'indexes': [
+                    models.Index(condition=models.Q(('met_at__isnull', True), ('opened_at__isnull', False)), fields=['request'], name='stage_asked_now'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(fields=('request', 'position'), name='stage_once'),
+                    models.CheckConstraint(condition=models.Q(('quorum__gte', 1), ('reject_at__gte', 1)), name='stage_people_needed'),
+                    models.CheckConstraint(condition=models.Q(('handed_user__isnull', True), ('handed_group__isnull', True), _connector='OR'), name='stage_handed_to_one'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('added_by__isnull', True), ('person__isnull', True)), models.Q(('added_by__isnull', False), ('also', []), ('groups', []), ('in_turn', False), ('person__isnull', False), ('quorum', 1)), _connector='OR'), name='stage_person_iff_added'),
+                ],
             },
         ),
         migrations.AddField(
@@ -109,56 +147,6 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(condition=models.Q(('when_late__in', ['expire', 'reject'])), name='request_late_is_no'),
         ),
         migrations.AddField(
-            model_name='absence',
-            name='ended_by',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.principal'),
-        ),
-        migrations.AddField(
-            model_name='absence',
-            name='made_by',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.principal'),
-        ),
-        migrations.AddField(
-            model_name='absence',
-            name='person',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='absences', to=settings.AUTH_USER_MODEL),
-        ),
-        migrations.AddField(
-            model_name='absence',
-            name='stand_in',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='stands_in', to=settings.AUTH_USER_MODEL),
-        ),
-        migrations.AddField(
-            model_name='prompt',
-            name='request',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='prompts', to='approvals.approvalrequest'),
-        ),
-        migrations.AddField(
-            model_name='stage',
-            name='added_by',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.principal'),
-        ),
-        migrations.AddField(
-            model_name='stage',
-            name='handed_group',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='auth.group'),
-        ),
-        migrations.AddField(
-            model_name='stage',
-            name='handed_user',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL),
-        ),
-        migrations.AddField(
-            model_name='stage',
-            name='person',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL),
-        ),
-        migrations.AddField(
-            model_name='stage',
-            name='request',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='stages', to='approvals.approvalrequest'),
-        ),
-        migrations.AddField(
             model_name='vote',
             name='stage',
             field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='votes', to='approvals.stage'),
@@ -170,61 +158,5 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='vote',
             constraint=models.CheckConstraint(condition=models.Q(('instead_of__isnull', True), models.Q(('principal', models.F('instead_of')), _negated=True), _connector='OR'), name='vote_not_instead_of_self'),
-        ),
-        migrations.AddIndex(
-            model_name='absence',
-            index=models.Index(condition=models.Q(('ended_at__isnull', True)), fields=['stand_in', 'ends'], name='absence_of_stand_in'),
-        ),
-        migrations.AddIndex(
-            model_name='absence',
-            index=models.Index(condition=models.Q(('ended_at__isnull', True)), fields=['person', 'ends'], name='absence_of_person'),
-        ),
-        migrations.AddConstraint(
-            model_name='absence',
-            constraint=models.CheckConstraint(condition=models.Q(('ends__gt', models.F('begins'))), name='absence_has_length'),
-        ),
-        migrations.AddConstraint(
-            model_name='absence',
-            constraint=models.CheckConstraint(condition=models.Q(('person', models.F('stand_in')), _negated=True), name='absence_of_two_people'),
-        ),
-        migrations.AddConstraint(
-            model_name='absence',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('ended_at__isnull', True), ('ended_by__isnull', True)), models.Q(('ended_at__isnull', False), ('ended_by__isnull', False)), _connector='OR'), name='absence_ended_by_somebody'),
-        ),
-        migrations.AddIndex(
-            model_name='prompt',
-            index=models.Index(condition=models.Q(('ended_at__isnull', True)), fields=['due_at'], name='prompt_due'),
-        ),
-        migrations.AddConstraint(
-            model_name='prompt',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('group', ''), ('kind', 'remind')), models.Q(('kind', 'escalate'), models.Q(('group', ''), _negated=True)), _connector='OR'), name='prompt_group_iff_escalation'),
-        ),
-        migrations.AddConstraint(
-            model_name='prompt',
-            constraint=models.CheckConstraint(condition=models.Q(('due_at__gte', models.F('asked_for'))), name='prompt_only_later'),
-        ),
-        migrations.AddConstraint(
-            model_name='prompt',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('ended_at__isnull', True), ('result', '')), models.Q(models.Q(('result', ''), _negated=True), ('ended_at__isnull', False)), _connector='OR'), name='prompt_ended_iff_result'),
-        ),
-        migrations.AddIndex(
-            model_name='stage',
-            index=models.Index(condition=models.Q(('met_at__isnull', True), ('opened_at__isnull', False)), fields=['request'], name='stage_asked_now'),
-        ),
-        migrations.AddConstraint(
-            model_name='stage',
-            constraint=models.UniqueConstraint(fields=('request', 'position'), name='stage_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='stage',
-            constraint=models.CheckConstraint(condition=models.Q(('quorum__gte', 1), ('reject_at__gte', 1)), name='stage_people_needed'),
-        ),
-        migrations.AddConstraint(
-            model_name='stage',
-            constraint=models.CheckConstraint(condition=models.Q(('handed_user__isnull', True), ('handed_group__isnull', True), _connector='OR'), name='stage_handed_to_one'),
-        ),
-        migrations.AddConstraint(
-            model_name='stage',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('added_by__isnull', True), ('person__isnull', True)), models.Q(('added_by__isnull', False), ('also', []), ('groups', []), ('in_turn', False), ('person__isnull', False), ('quorum', 1)), _connector='OR'), name='stage_person_iff_added'),
         ),
     ]

@@ -28,7 +28,13 @@ class Migration(migrations.Migration):
                 ('done_at', models.DateTimeField(blank=True, null=True)),
                 ('tries', models.PositiveSmallIntegerField(db_default=0, default=0, help_text='how often somebody had it locked')),
                 ('try_after', models.DateTimeField(blank=True, help_text='when it is tried again after that', null=True)),
+                ('request', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='approvals.approvalrequest')),
             ],
+            options={
+                'constraints': [
+                    models.CheckConstraint(condition=models.Q(models.Q(('code', ''), ('done_at__isnull', True)), models.Q(models.Q(('code', ''), _negated=True), ('done_at__isnull', False)), _connector='OR'), name='bulk_item_done_iff_result'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='BulkVote',
@@ -40,7 +46,16 @@ class Migration(migrations.Migration):
                 ('total', models.PositiveSmallIntegerField()),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ('finished_at', models.DateTimeField(blank=True, help_text='when the last request had its result', null=True)),
+                ('principal', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.principal')),
             ],
+            options={
+                'indexes': [
+                    models.Index(condition=models.Q(('finished_at__isnull', True)), fields=['created_at'], name='bulk_vote_open'),
+                ],
+                'constraints': [
+                    models.CheckConstraint(condition=models.Q(models.Q(('choice', 'reject'), _negated=True), models.Q(('comment__regex', '^\\s*$'), _negated=True), _connector='OR'), name='bulk_reject_has_reason'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='SavedView',
@@ -51,7 +66,14 @@ class Migration(migrations.Migration):
                 ('is_default', models.BooleanField(default=False, help_text='what the list of approvals opens with')),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ('removed_at', models.DateTimeField(blank=True, null=True)),
+                ('user', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
+            options={
+                'constraints': [
+                    models.UniqueConstraint(condition=models.Q(('removed_at__isnull', True)), fields=('user', 'name'), name='saved_view_name_once'),
+                    models.UniqueConstraint(condition=models.Q(('is_default', True), ('removed_at__isnull', True)), fields=('user',), name='saved_view_one_default'),
+                ],
+            },
         ),
         migrations.AddField(
             model_name='preference',
@@ -73,31 +95,8 @@ class Migration(migrations.Migration):
         ),
         migrations.AddField(
             model_name='bulkitem',
-            name='request',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='approvals.approvalrequest'),
-        ),
-        migrations.AddField(
-            model_name='bulkvote',
-            name='principal',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.principal'),
-        ),
-        migrations.AddField(
-            model_name='bulkitem',
             name='bulk',
             field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='items', to='approvals.bulkvote'),
-        ),
-        migrations.AddField(
-            model_name='savedview',
-            name='user',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL),
-        ),
-        migrations.AddIndex(
-            model_name='bulkvote',
-            index=models.Index(condition=models.Q(('finished_at__isnull', True)), fields=['created_at'], name='bulk_vote_open'),
-        ),
-        migrations.AddConstraint(
-            model_name='bulkvote',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('choice', 'reject'), _negated=True), models.Q(('comment__regex', '^\\s*$'), _negated=True), _connector='OR'), name='bulk_reject_has_reason'),
         ),
         migrations.AddIndex(
             model_name='bulkitem',
@@ -106,18 +105,6 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='bulkitem',
             constraint=models.UniqueConstraint(fields=('bulk', 'request'), name='bulk_item_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='bulkitem',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('code', ''), ('done_at__isnull', True)), models.Q(models.Q(('code', ''), _negated=True), ('done_at__isnull', False)), _connector='OR'), name='bulk_item_done_iff_result'),
-        ),
-        migrations.AddConstraint(
-            model_name='savedview',
-            constraint=models.UniqueConstraint(condition=models.Q(('removed_at__isnull', True)), fields=('user', 'name'), name='saved_view_name_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='savedview',
-            constraint=models.UniqueConstraint(condition=models.Q(('is_default', True), ('removed_at__isnull', True)), fields=('user',), name='saved_view_one_default'),
         ),
         db.closed_once(table="approvals_bulkitem", column="done_at"),
         db.grant("approvals_savedview", rights="SELECT, INSERT, UPDATE (query, is_default, removed_at)"),

@@ -58,7 +58,24 @@ class Migration(migrations.Migration):
                 ('granted_at', models.DateTimeField(blank=True, null=True)),
                 ('ended_at', models.DateTimeField(blank=True, null=True)),
                 ('end_reason', models.TextField(blank=True)),
+                ('asked_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.principal')),
+                ('ended_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.principal')),
+                ('granted_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.principal')),
+                ('policy_version', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='approvals.policyversion')),
             ],
+            options={
+                'indexes': [
+                    models.Index(condition=models.Q(('state', 'in_force')), fields=['tool', 'currency'], name='standing_in_force'),
+                ],
+                'constraints': [
+                    models.CheckConstraint(condition=models.Q(('state__in', ['asked', 'in_force', 'declined', 'withdrawn', 'revoked'])), name='standing_state_known'),
+                    models.CheckConstraint(condition=models.Q(('count__gt', 0), ('each_minor__gt', 0), ('ends_at__gt', models.F('starts_at')), ('total_minor__gte', models.F('each_minor')), ('currency__regex', '^[A-Z]{3}$')), name='standing_within_bounds'),
+                    models.CheckConstraint(condition=models.Q(('only', {}), _negated=True), name='standing_for_something'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('granted_by__isnull', True), ('state__in', ['asked', 'declined', 'withdrawn'])), models.Q(('granted_at__isnull', False), ('granted_by__isnull', False), ('state__in', ['in_force', 'revoked'])), _connector='OR'), name='standing_granted_by_somebody'),
+                    models.CheckConstraint(condition=models.Q(('granted_by__isnull', True), ('one_is_enough', True), models.Q(('granted_by', models.F('asked_by')), _negated=True), _connector='OR'), name='standing_second_person'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('ended_at__isnull', False), ('ended_by__isnull', False), ('state__in', ('declined', 'withdrawn', 'revoked'))), models.Q(models.Q(('state__in', ('declined', 'withdrawn', 'revoked')), _negated=True), ('ended_at__isnull', True), ('ended_by__isnull', True)), _connector='OR'), name='standing_ended_by_somebody'),
+                ],
+            },
         ),
         migrations.RemoveConstraint(
             model_name='decision',
@@ -89,26 +106,6 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(condition=models.Q(('count_limit__isnull', True), ('count_limit__gte', django.db.models.expressions.CombinedExpression(models.F('reserved_count'), '+', models.F('settled_count'))), _connector='OR'), name='allowance_within_count'),
         ),
         migrations.AddField(
-            model_name='standingapproval',
-            name='asked_by',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.principal'),
-        ),
-        migrations.AddField(
-            model_name='standingapproval',
-            name='ended_by',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.principal'),
-        ),
-        migrations.AddField(
-            model_name='standingapproval',
-            name='granted_by',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.principal'),
-        ),
-        migrations.AddField(
-            model_name='standingapproval',
-            name='policy_version',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='approvals.policyversion'),
-        ),
-        migrations.AddField(
             model_name='decision',
             name='standing',
             field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='decisions', to='approvals.standingapproval'),
@@ -124,34 +121,6 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='decision',
             constraint=models.UniqueConstraint(condition=models.Q(('kind', 'standing')), fields=('proposal',), name='decision_standing_once'),
-        ),
-        migrations.AddIndex(
-            model_name='standingapproval',
-            index=models.Index(condition=models.Q(('state', 'in_force')), fields=['tool', 'currency'], name='standing_in_force'),
-        ),
-        migrations.AddConstraint(
-            model_name='standingapproval',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['asked', 'in_force', 'declined', 'withdrawn', 'revoked'])), name='standing_state_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='standingapproval',
-            constraint=models.CheckConstraint(condition=models.Q(('count__gt', 0), ('each_minor__gt', 0), ('ends_at__gt', models.F('starts_at')), ('total_minor__gte', models.F('each_minor')), ('currency__regex', '^[A-Z]{3}$')), name='standing_within_bounds'),
-        ),
-        migrations.AddConstraint(
-            model_name='standingapproval',
-            constraint=models.CheckConstraint(condition=models.Q(('only', {}), _negated=True), name='standing_for_something'),
-        ),
-        migrations.AddConstraint(
-            model_name='standingapproval',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('granted_by__isnull', True), ('state__in', ['asked', 'declined', 'withdrawn'])), models.Q(('granted_at__isnull', False), ('granted_by__isnull', False), ('state__in', ['in_force', 'revoked'])), _connector='OR'), name='standing_granted_by_somebody'),
-        ),
-        migrations.AddConstraint(
-            model_name='standingapproval',
-            constraint=models.CheckConstraint(condition=models.Q(('granted_by__isnull', True), ('one_is_enough', True), models.Q(('granted_by', models.F('asked_by')), _negated=True), _connector='OR'), name='standing_second_person'),
-        ),
-        migrations.AddConstraint(
-            model_name='standingapproval',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('ended_at__isnull', False), ('ended_by__isnull', False), ('state__in', ('declined', 'withdrawn', 'revoked'))), models.Q(models.Q(('state__in', ('declined', 'withdrawn', 'revoked')), _negated=True), ('ended_at__isnull', True), ('ended_by__isnull', True)), _connector='OR'), name='standing_ended_by_somebody'),
         ),
         db.edges(machine="standing_approval", table="approvals_standingapproval", initial="asked", pairs=STANDING),
         migrations.RunSQL(

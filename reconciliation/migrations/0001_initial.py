@@ -46,6 +46,21 @@ class Migration(migrations.Migration):
                 ('proposal', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='operation', to='runs.proposal')),
                 ('run', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='operations', to='runs.run')),
             ],
+            options={
+                'indexes': [
+                    models.Index(condition=models.Q(('state__in', ('unknown', 'accepted'))), fields=['unknown_since'], name='operation_unknown'),
+                    models.Index(condition=models.Q(('next_probe_at__isnull', False)), fields=['next_probe_at'], name='operation_probe_due'),
+                    models.Index(fields=['run', 'created_at'], name='operation_by_run'),
+                ],
+                'constraints': [
+                    models.CheckConstraint(condition=models.Q(('state__in', ['authorised', 'sending', 'succeeded', 'failed', 'accepted', 'unknown', 'abandoned', 'compensated'])), name='operation_state_known'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('settled_at__isnull', False), ('state__in', ('succeeded', 'failed', 'abandoned', 'compensated'))), models.Q(models.Q(('state__in', ('succeeded', 'failed', 'abandoned', 'compensated')), _negated=True), ('settled_at__isnull', True)), _connector='OR'), name='operation_settled_iff_time'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('state', 'succeeded'), _negated=True), ('external_reference__isnull', False), _connector='OR'), name='operation_success_has_reference'),
+                    models.UniqueConstraint(condition=models.Q(('state__in', ('authorised', 'sending', 'unknown', 'accepted', 'succeeded', 'compensated'))), fields=('business_key',), name='operation_business_key_once'),
+                    models.UniqueConstraint(condition=models.Q(('state__in', ('authorised', 'sending', 'unknown', 'accepted'))), fields=('run',), name='operation_one_open_per_run'),
+                    models.UniqueConstraint(condition=models.Q(('external_reference__isnull', False)), fields=('system', 'external_reference'), name='operation_reference_once'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='Observation',
@@ -61,6 +76,11 @@ class Migration(migrations.Migration):
                 ('actor', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.principal')),
                 ('operation', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='observations', to='reconciliation.operation')),
             ],
+            options={
+                'indexes': [
+                    models.Index(fields=['operation', 'at'], name='observation_by_operation'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='Case',
@@ -81,6 +101,11 @@ class Migration(migrations.Migration):
             ],
             options={
                 'permissions': [('settle_case', 'Can claim and settle reconciliation cases')],
+                'constraints': [
+                    models.UniqueConstraint(condition=models.Q(('state', 'resolved'), _negated=True), fields=('operation', 'kind'), name='case_one_open'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('resolved_at__isnull', False), ('resolved_by__isnull', False), ('state', 'resolved'), models.Q(('verdict', ''), _negated=True)), models.Q(models.Q(('state', 'resolved'), _negated=True), ('resolved_at__isnull', True), ('verdict', '')), _connector='OR'), name='case_resolved_iff_verdict'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('claimed_at__isnull', False), ('claimed_by__isnull', False), ('state', 'claimed')), models.Q(('state', 'claimed'), _negated=True), _connector='OR'), name='case_claimed_iff_owner'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -92,6 +117,11 @@ class Migration(migrations.Migration):
                 ('allowance', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='approvals.allowance')),
                 ('operation', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='reservations', to='reconciliation.operation')),
             ],
+            options={
+                'constraints': [
+                    models.UniqueConstraint(fields=('operation', 'allowance'), name='reservation_once'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='WorkerProcess',
@@ -126,73 +156,12 @@ class Migration(migrations.Migration):
                 ('operation', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='attempts', to='reconciliation.operation')),
                 ('sender', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='attempts', to='reconciliation.workerprocess')),
             ],
-        ),
-        migrations.AddIndex(
-            model_name='operation',
-            index=models.Index(condition=models.Q(('state__in', ('unknown', 'accepted'))), fields=['unknown_since'], name='operation_unknown'),
-        ),
-        migrations.AddIndex(
-            model_name='operation',
-            index=models.Index(condition=models.Q(('next_probe_at__isnull', False)), fields=['next_probe_at'], name='operation_probe_due'),
-        ),
-        migrations.AddIndex(
-            model_name='operation',
-            index=models.Index(fields=['run', 'created_at'], name='operation_by_run'),
-        ),
-        migrations.AddConstraint(
-            model_name='operation',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['authorised', 'sending', 'succeeded', 'failed', 'accepted', 'unknown', 'abandoned', 'compensated'])), name='operation_state_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='operation',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('settled_at__isnull', False), ('state__in', ('succeeded', 'failed', 'abandoned', 'compensated'))), models.Q(models.Q(('state__in', ('succeeded', 'failed', 'abandoned', 'compensated')), _negated=True), ('settled_at__isnull', True)), _connector='OR'), name='operation_settled_iff_time'),
-        ),
-        migrations.AddConstraint(
-            model_name='operation',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('state', 'succeeded'), _negated=True), ('external_reference__isnull', False), _connector='OR'), name='operation_success_has_reference'),
-        ),
-        migrations.AddConstraint(
-            model_name='operation',
-            constraint=models.UniqueConstraint(condition=models.Q(('state__in', ('authorised', 'sending', 'unknown', 'accepted', 'succeeded', 'compensated'))), fields=('business_key',), name='operation_business_key_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='operation',
-            constraint=models.UniqueConstraint(condition=models.Q(('state__in', ('authorised', 'sending', 'unknown', 'accepted'))), fields=('run',), name='operation_one_open_per_run'),
-        ),
-        migrations.AddConstraint(
-            model_name='operation',
-            constraint=models.UniqueConstraint(condition=models.Q(('external_reference__isnull', False)), fields=('system', 'external_reference'), name='operation_reference_once'),
-        ),
-        migrations.AddIndex(
-            model_name='observation',
-            index=models.Index(fields=['operation', 'at'], name='observation_by_operation'),
-        ),
-        migrations.AddConstraint(
-            model_name='case',
-            constraint=models.UniqueConstraint(condition=models.Q(('state', 'resolved'), _negated=True), fields=('operation', 'kind'), name='case_one_open'),
-        ),
-        migrations.AddConstraint(
-            model_name='case',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('resolved_at__isnull', False), ('resolved_by__isnull', False), ('state', 'resolved'), models.Q(('verdict', ''), _negated=True)), models.Q(models.Q(('state', 'resolved'), _negated=True), ('resolved_at__isnull', True), ('verdict', '')), _connector='OR'), name='case_resolved_iff_verdict'),
-        ),
-        migrations.AddConstraint(
-            model_name='case',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('claimed_at__isnull', False), ('claimed_by__isnull', False), ('state', 'claimed')), models.Q(('state', 'claimed'), _negated=True), _connector='OR'), name='case_claimed_iff_owner'),
-        ),
-        migrations.AddConstraint(
-            model_name='reservation',
-            constraint=models.UniqueConstraint(fields=('operation', 'allowance'), name='reservation_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='attempt',
-            constraint=models.UniqueConstraint(fields=('operation', 'number'), name='attempt_number_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='attempt',
-            constraint=models.UniqueConstraint(condition=models.Q(('closed_at__isnull', True)), fields=('operation',), name='attempt_one_open'),
-        ),
-        migrations.AddConstraint(
-            model_name='attempt',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('closed_at__isnull', True), ('result', '')), models.Q(('closed_at__isnull', False), models.Q(('result', ''), _negated=True)), _connector='OR'), name='attempt_closed_iff_result'),
+            options={
+                'constraints': [
+                    models.UniqueConstraint(fields=('operation', 'number'), name='attempt_number_once'),
+                    models.UniqueConstraint(condition=models.Q(('closed_at__isnull', True)), fields=('operation',), name='attempt_one_open'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('closed_at__isnull', True), ('result', '')), models.Q(('closed_at__isnull', False), models.Q(('result', ''), _negated=True)), _connector='OR'), name='attempt_closed_iff_result'),
+                ],
+            },
         ),
     ]

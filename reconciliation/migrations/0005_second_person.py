@@ -26,7 +26,14 @@ class Migration(migrations.Migration):
                 ('actual_minor', models.BigIntegerField(blank=True, null=True)),
                 ('digest', models.CharField(help_text='of the verdict, whose it is, and what the other side had shown by then', max_length=64)),
                 ('proposed_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ('case', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='proposals', to='reconciliation.case')),
+                ('proposed_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.principal')),
             ],
+            options={
+                'indexes': [
+                    models.Index(fields=['case', 'number'], name='proposed_by_case'),
+                ],
+            },
         ),
         migrations.AddField(
             model_name='case',
@@ -36,20 +43,6 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='case',
             constraint=models.CheckConstraint(condition=models.Q(('confirmed_by__isnull', True), models.Q(('state', 'resolved'), models.Q(('confirmed_by', models.F('resolved_by')), _negated=True)), _connector='OR'), name='case_confirmed_by_another'),
-        ),
-        migrations.AddField(
-            model_name='proposedverdict',
-            name='case',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='proposals', to='reconciliation.case'),
-        ),
-        migrations.AddField(
-            model_name='proposedverdict',
-            name='proposed_by',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.principal'),
-        ),
-        migrations.AddIndex(
-            model_name='proposedverdict',
-            index=models.Index(fields=['case', 'number'], name='proposed_by_case'),
         ),
         db.grant("reconciliation_proposedverdict", rights="SELECT, INSERT"),
         db.grant(

@@ -37,6 +37,16 @@ class Migration(migrations.Migration):
                 ('finished_at', models.DateTimeField(blank=True, null=True)),
                 ('asked_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.principal')),
             ],
+            options={
+                'indexes': [
+                    models.Index(condition=models.Q(('due_at__isnull', False)), fields=['due_at'], name='statement_due'),
+                ],
+                'constraints': [
+                    models.CheckConstraint(condition=models.Q(models.Q(('source', 'read'), ('until__gt', models.F('since'))), ('source', 'file'), _connector='OR'), name='statement_of_a_period'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('matched_at__isnull', True), ('read_at__isnull', False), _connector='OR'), models.Q(('finished_at__isnull', True), ('matched_at__isnull', False), _connector='OR')), name='statement_parts_in_order'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('due_at__isnull', True), ('finished_at__isnull', False)), models.Q(('due_at__isnull', False), ('finished_at__isnull', True)), models.Q(('columns__isnull', True), ('due_at__isnull', True), ('source', 'file')), _connector='OR'), name='statement_due_until_finished'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='StatementFile',
@@ -71,6 +81,20 @@ class Migration(migrations.Migration):
                 ('operation', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='reconciliation.operation')),
                 ('statement', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='lines', to='reconciliation.statement')),
             ],
+            options={
+                'indexes': [
+                    models.Index(condition=models.Q(('judged_at__isnull', True)), fields=['statement', 'id'], name='statement_line_open'),
+                    models.Index(fields=['statement', 'number'], name='statement_line_order'),
+                    models.Index(fields=['statement', 'result', 'number'], name='statement_line_result'),
+                    models.Index(fields=['statement', 'identity'], name='statement_line_identity'),
+                    models.Index(fields=['statement', 'reference'], name='statement_line_reference'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(fields=('statement', 'key'), name='statement_line_once'),
+                    models.CheckConstraint(condition=models.Q(('result', 'unread'), models.Q(('amount_minor__gte', 0), ('at__isnull', False), models.Q(('currency', ''), _negated=True), models.Q(('reference', ''), _negated=True)), _connector='OR'), name='statement_line_read_or_not'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('judged_at__isnull', True), ('result', '')), models.Q(models.Q(('result', ''), _negated=True), ('judged_at__isnull', False)), _connector='OR'), name='statement_line_judged_iff_result'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='Difference',
@@ -85,6 +109,15 @@ class Migration(migrations.Migration):
                 ('statement', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='differences', to='reconciliation.statement')),
                 ('line', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='reconciliation.statementline')),
             ],
+            options={
+                'indexes': [
+                    models.Index(condition=models.Q(('case__isnull', True), ('noted_at__isnull', True)), fields=['found_at'], name='difference_open'),
+                ],
+                'constraints': [
+                    models.CheckConstraint(condition=models.Q(models.Q(('case__isnull', False), ('noted_at__isnull', True)), models.Q(('case__isnull', True), ('line__isnull', False)), _connector='OR'), name='difference_has_case_or_line'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('evidence', ''), ('noted_at__isnull', True), ('noted_by__isnull', True)), models.Q(('noted_at__isnull', False), ('noted_by__isnull', False), models.Q(('evidence', ''), _negated=True)), _connector='OR'), name='difference_noted_with_evidence'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='StatementOurs',
@@ -98,70 +131,11 @@ class Migration(migrations.Migration):
                 ('operation', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='reconciliation.operation')),
                 ('statement', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='ours', to='reconciliation.statement')),
             ],
-        ),
-        migrations.AddIndex(
-            model_name='statement',
-            index=models.Index(condition=models.Q(('due_at__isnull', False)), fields=['due_at'], name='statement_due'),
-        ),
-        migrations.AddConstraint(
-            model_name='statement',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('source', 'read'), ('until__gt', models.F('since'))), ('source', 'file'), _connector='OR'), name='statement_of_a_period'),
-        ),
-        migrations.AddConstraint(
-            model_name='statement',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('matched_at__isnull', True), ('read_at__isnull', False), _connector='OR'), models.Q(('finished_at__isnull', True), ('matched_at__isnull', False), _connector='OR')), name='statement_parts_in_order'),
-        ),
-        migrations.AddConstraint(
-            model_name='statement',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('due_at__isnull', True), ('finished_at__isnull', False)), models.Q(('due_at__isnull', False), ('finished_at__isnull', True)), models.Q(('columns__isnull', True), ('due_at__isnull', True), ('source', 'file')), _connector='OR'), name='statement_due_until_finished'),
-        ),
-        migrations.AddIndex(
-            model_name='statementline',
-            index=models.Index(condition=models.Q(('judged_at__isnull', True)), fields=['statement', 'id'], name='statement_line_open'),
-        ),
-        migrations.AddIndex(
-            model_name='statementline',
-            index=models.Index(fields=['statement', 'number'], name='statement_line_order'),
-        ),
-        migrations.AddIndex(
-            model_name='statementline',
-            index=models.Index(fields=['statement', 'result', 'number'], name='statement_line_result'),
-        ),
-        migrations.AddIndex(
-            model_name='statementline',
-            index=models.Index(fields=['statement', 'identity'], name='statement_line_identity'),
-        ),
-        migrations.AddIndex(
-            model_name='statementline',
-            index=models.Index(fields=['statement', 'reference'], name='statement_line_reference'),
-        ),
-        migrations.AddConstraint(
-            model_name='statementline',
-            constraint=models.UniqueConstraint(fields=('statement', 'key'), name='statement_line_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='statementline',
-            constraint=models.CheckConstraint(condition=models.Q(('result', 'unread'), models.Q(('amount_minor__gte', 0), ('at__isnull', False), models.Q(('currency', ''), _negated=True), models.Q(('reference', ''), _negated=True)), _connector='OR'), name='statement_line_read_or_not'),
-        ),
-        migrations.AddConstraint(
-            model_name='statementline',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('judged_at__isnull', True), ('result', '')), models.Q(models.Q(('result', ''), _negated=True), ('judged_at__isnull', False)), _connector='OR'), name='statement_line_judged_iff_result'),
-        ),
-        migrations.AddIndex(
-            model_name='difference',
-            index=models.Index(condition=models.Q(('case__isnull', True), ('noted_at__isnull', True)), fields=['found_at'], name='difference_open'),
-        ),
-        migrations.AddConstraint(
-            model_name='difference',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('case__isnull', False), ('noted_at__isnull', True)), models.Q(('case__isnull', True), ('line__isnull', False)), _connector='OR'), name='difference_has_case_or_line'),
-        ),
-        migrations.AddConstraint(
-            model_name='difference',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('evidence', ''), ('noted_at__isnull', True), ('noted_by__isnull', True)), models.Q(('noted_at__isnull', False), ('noted_by__isnull', False), models.Q(('evidence', ''), _negated=True)), _connector='OR'), name='difference_noted_with_evidence'),
-        ),
-        migrations.AddConstraint(
-            model_name='statementours',
-            constraint=models.UniqueConstraint(fields=('statement', 'operation'), name='statement_ours_once'),
+            options={
+                'constraints': [
+                    models.UniqueConstraint(fields=('statement', 'operation'), name='statement_ours_once'),
+                ],
+            },
         ),
         # what was read stays as it was read; each line, statement and note is closed once
         db.closed_once(table="reconciliation_statementline", column="judged_at"),

@@ -77,6 +77,11 @@ class Migration(migrations.Migration):
                 ('label', models.CharField(help_text='how people read it', max_length=200)),
                 ('user', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='principal', to=settings.AUTH_USER_MODEL)),
             ],
+            options={
+                'constraints': [
+                    models.CheckConstraint(condition=models.Q(models.Q(('kind', 'person'), ('user__isnull', False)), models.Q(models.Q(('kind', 'person'), _negated=True), ('user__isnull', True)), _connector='OR'), name='principal_person_has_user'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='Event',
@@ -91,6 +96,11 @@ class Migration(migrations.Migration):
                 ('hash', models.CharField(max_length=64)),
                 ('actor', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.principal')),
             ],
+            options={
+                'constraints': [
+                    models.UniqueConstraint(fields=('stream', 'seq'), name='event_once_per_stream'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='ApiToken',
@@ -148,6 +158,18 @@ class Migration(migrations.Migration):
             ],
             options={
                 'permissions': [('operate_run', 'Can cancel runs and settle what needs a person')],
+                'indexes': [
+                    models.Index(condition=models.Q(('finished_at__isnull', True), ('wake_at__isnull', False)), fields=['wake_at'], name='run_due'),
+                    models.Index(fields=['-created_at', '-id'], name='run_newest'),
+                    models.Index(fields=['state', 'state_since'], name='run_state'),
+                ],
+                'constraints': [
+                    models.CheckConstraint(condition=models.Q(('state__in', ['queued', 'gathering', 'deciding', 'authorising', 'awaiting_approval', 'executing', 'outcome_unknown', 'waiting', 'needs_person', 'completed', 'rejected', 'cancelled', 'failed'])), name='run_state_known'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('finished_at__isnull', False), ('state__in', ('completed', 'rejected', 'cancelled', 'failed'))), models.Q(models.Q(('state__in', ('completed', 'rejected', 'cancelled', 'failed')), _negated=True), ('finished_at__isnull', True)), _connector='OR'), name='run_terminal_iff_finished'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('state', 'waiting'), _negated=True), ('resume_to__in', ['gathering', 'deciding', 'authorising', 'executing']), _connector='OR'), name='run_waiting_resumes'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('state', 'needs_person'), _negated=True), models.Q(('person_code', ''), _negated=True), _connector='OR'), name='run_needs_person_says_why'),
+                    models.CheckConstraint(condition=models.Q(('finished_at__isnull', False), ('wake_at__isnull', False), ('lease_until__isnull', False), models.Q(('waits_for', ''), _negated=True), _connector='OR'), name='run_never_forgotten'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -174,6 +196,12 @@ class Migration(migrations.Migration):
                 ('proposer', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.principal')),
                 ('run', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='proposals', to='runs.run')),
             ],
+            options={
+                'constraints': [
+                    models.UniqueConstraint(fields=('run', 'number'), name='proposal_number_once'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('amount_minor__isnull', True), ('currency', '')), models.Q(('amount_minor__gt', 0), ('amount_minor__lt', 1000000000000000), ('currency__regex', '^[A-Z]{3}$')), _connector='OR'), name='proposal_money_whole'),
+                ],
+            },
         ),
         migrations.AddField(
             model_name='modelcall',
@@ -201,6 +229,9 @@ class Migration(migrations.Migration):
             ],
             options={
                 'verbose_name_plural': 'evidence',
+                'constraints': [
+                    models.UniqueConstraint(fields=('run', 'reading', 'kind', 'locator'), name='evidence_once_a_reading'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -216,65 +247,13 @@ class Migration(migrations.Migration):
                 ('run', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='signals', to='runs.run')),
                 ('sender', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.principal')),
             ],
-        ),
-        migrations.AddConstraint(
-            model_name='principal',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('kind', 'person'), ('user__isnull', False)), models.Q(models.Q(('kind', 'person'), _negated=True), ('user__isnull', True)), _connector='OR'), name='principal_person_has_user'),
-        ),
-        migrations.AddConstraint(
-            model_name='event',
-            constraint=models.UniqueConstraint(fields=('stream', 'seq'), name='event_once_per_stream'),
-        ),
-        migrations.AddIndex(
-            model_name='run',
-            index=models.Index(condition=models.Q(('finished_at__isnull', True), ('wake_at__isnull', False)), fields=['wake_at'], name='run_due'),
-        ),
-        migrations.AddIndex(
-            model_name='run',
-            index=models.Index(fields=['-created_at', '-id'], name='run_newest'),
-        ),
-        migrations.AddIndex(
-            model_name='run',
-            index=models.Index(fields=['state', 'state_since'], name='run_state'),
-        ),
-        migrations.AddConstraint(
-            model_name='run',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['queued', 'gathering', 'deciding', 'authorising', 'awaiting_approval', 'executing', 'outcome_unknown', 'waiting', 'needs_person', 'completed', 'rejected', 'cancelled', 'failed'])), name='run_state_known'),
-        ),
-        migrations.AddConstraint(
-            model_name='run',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('finished_at__isnull', False), ('state__in', ('completed', 'rejected', 'cancelled', 'failed'))), models.Q(models.Q(('state__in', ('completed', 'rejected', 'cancelled', 'failed')), _negated=True), ('finished_at__isnull', True)), _connector='OR'), name='run_terminal_iff_finished'),
-        ),
-        migrations.AddConstraint(
-            model_name='run',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('state', 'waiting'), _negated=True), ('resume_to__in', ['gathering', 'deciding', 'authorising', 'executing']), _connector='OR'), name='run_waiting_resumes'),
-        ),
-        migrations.AddConstraint(
-            model_name='run',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('state', 'needs_person'), _negated=True), models.Q(('person_code', ''), _negated=True), _connector='OR'), name='run_needs_person_says_why'),
-        ),
-        migrations.AddConstraint(
-            model_name='run',
-            constraint=models.CheckConstraint(condition=models.Q(('finished_at__isnull', False), ('wake_at__isnull', False), ('lease_until__isnull', False), models.Q(('waits_for', ''), _negated=True), _connector='OR'), name='run_never_forgotten'),
-        ),
-        migrations.AddConstraint(
-            model_name='proposal',
-            constraint=models.UniqueConstraint(fields=('run', 'number'), name='proposal_number_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='proposal',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('amount_minor__isnull', True), ('currency', '')), models.Q(('amount_minor__gt', 0), ('amount_minor__lt', 1000000000000000), ('currency__regex', '^[A-Z]{3}$')), _connector='OR'), name='proposal_money_whole'),
-        ),
-        migrations.AddConstraint(
-            model_name='evidence',
-            constraint=models.UniqueConstraint(fields=('run', 'reading', 'kind', 'locator'), name='evidence_once_a_reading'),
-        ),
-        migrations.AddIndex(
-            model_name='signal',
-            index=models.Index(condition=models.Q(('applied_at__isnull', True)), fields=['run'], name='signal_open'),
-        ),
-        migrations.AddConstraint(
-            model_name='signal',
-            constraint=models.UniqueConstraint(fields=('run', 'key'), name='signal_once'),
+            options={
+                'indexes': [
+                    models.Index(condition=models.Q(('applied_at__isnull', True)), fields=['run'], name='signal_open'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(fields=('run', 'key'), name='signal_once'),
+                ],
+            },
         ),
     ]

@@ -26,9 +26,14 @@ class Migration(migrations.Migration):
                 ('total', models.PositiveIntegerField(help_text='how many runs were chosen')),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ('finished_at', models.DateTimeField(blank=True, help_text='when the last run had its result', null=True)),
+                ('principal', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.principal')),
             ],
             options={
                 'verbose_name_plural': 'batches',
+                'indexes': [
+                    models.Index(condition=models.Q(('finished_at__isnull', True)), fields=['created_at'], name='batch_open'),
+                    models.Index(fields=['-created_at'], name='batch_newest'),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -38,7 +43,18 @@ class Migration(migrations.Migration):
                 ('code', models.CharField(blank=True, help_text='ok, or why it was refused; empty until it was tried', max_length=40)),
                 ('detail', models.JSONField(default=dict)),
                 ('done_at', models.DateTimeField(blank=True, null=True)),
+                ('batch', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='items', to='runs.batch')),
+                ('run', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.run')),
             ],
+            options={
+                'indexes': [
+                    models.Index(condition=models.Q(('done_at__isnull', True)), fields=['batch', 'id'], name='batch_item_open'),
+                ],
+                'constraints': [
+                    models.UniqueConstraint(fields=('batch', 'run'), name='batch_item_once'),
+                    models.CheckConstraint(condition=models.Q(models.Q(('code', ''), ('done_at__isnull', True)), models.Q(models.Q(('code', ''), _negated=True), ('done_at__isnull', False)), _connector='OR'), name='batch_item_done_iff_result'),
+                ],
+            },
         ),
         migrations.CreateModel(
             name='Recurring',
@@ -67,41 +83,6 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='run',
             index=models.Index(condition=models.Q(('frozen_by__isnull', False)), fields=['frozen_by', 'id'], name='run_frozen'),
-        ),
-        migrations.AddField(
-            model_name='batch',
-            name='principal',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.principal'),
-        ),
-        migrations.AddField(
-            model_name='batchitem',
-            name='batch',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='items', to='runs.batch'),
-        ),
-        migrations.AddField(
-            model_name='batchitem',
-            name='run',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.run'),
-        ),
-        migrations.AddIndex(
-            model_name='batch',
-            index=models.Index(condition=models.Q(('finished_at__isnull', True)), fields=['created_at'], name='batch_open'),
-        ),
-        migrations.AddIndex(
-            model_name='batch',
-            index=models.Index(fields=['-created_at'], name='batch_newest'),
-        ),
-        migrations.AddIndex(
-            model_name='batchitem',
-            index=models.Index(condition=models.Q(('done_at__isnull', True)), fields=['batch', 'id'], name='batch_item_open'),
-        ),
-        migrations.AddConstraint(
-            model_name='batchitem',
-            constraint=models.UniqueConstraint(fields=('batch', 'run'), name='batch_item_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='batchitem',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('code', ''), ('done_at__isnull', True)), models.Q(models.Q(('code', ''), _negated=True), ('done_at__isnull', False)), _connector='OR'), name='batch_item_done_iff_result'),
         ),
         db.closed_once(table="runs_batchitem", column="done_at"),
         db.closed_once(table="runs_batch", column="finished_at"),
