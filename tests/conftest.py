@@ -39,7 +39,7 @@ def manage(*arguments: str, env: dict[str, str]) -> str:
         env={**os.environ, "DJANGO_SETTINGS_MODULE": "agentops.settings", **env},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
