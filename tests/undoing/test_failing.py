@@ -126,3 +126,17 @@ def test_a_declaration_that_fails_holds_up_no_end_of_a_run(
     cases = list(Case.objects.order_by("number"))
     assert [(one.operation, one.kind) for one in cases] == [(newest, "not_undone"), (second, "not_undone")]
     assert all(one.label in run.outcome for one in cases) and "no such thing" in cases[0].why
+
+
+def test_what_was_to_follow_one_that_cannot_be_proposed_is_a_persons_too(
+    undo: Undoing, several: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = several("backward")
+    close(undo, run)
+    monkeypatch.setattr(reversals, "MOST_TRIES", 1)
+    monkeypatch.setattr(undoing, "workflow", fails)
+    with pytest.raises(undoing.NotDone):
+        undoing.work_off(limit=10)
+    assert [one.result for one in Reversal.objects.order_by("created_at")] == ["failed", "dropped", "dropped"]
+    newest_first = [one.operation for one in Reversal.objects.order_by("created_at")]
+    assert [one.operation for one in Case.objects.order_by("number")] == newest_first
