@@ -19,14 +19,15 @@ from django.db.models import Q, QuerySet
 from approvals import queries
 from approvals.models import ApprovalRequest
 from runs import clock
-from runs.money import Money, MoneyError, currency_code, of_places, parse_amount
+from runs.money import Money, MoneyError, currency_code, of_places, parse_amount, parse_shown
 
 MOST_COUNTED = queries.MOST_COUNTED
 TEXT_LIMIT = 100
 TABS: tuple[queries.Tab, ...] = ("mine", "others", "decided", "all")
 DUE = {"hour": dt.timedelta(hours=1), "day": dt.timedelta(days=1), "week": dt.timedelta(days=7)}
 AGE = {"hour": dt.timedelta(hours=1), "day": dt.timedelta(days=1), "week": dt.timedelta(days=7)}
-_AMOUNT_SIGNS = re.compile(r"(?<=\d) ?[A-Za-z]{3}$|[,$€£¥ ]")  # what people write around an amount
+# what people write around an amount; never what stands within it, since a comma may mean a point
+_SIGNS = re.compile(r"^([A-Za-z]{3})? ?[$€£¥]? ?(?=\d)|(?<=\d) ?([A-Za-z]{3}|[$€£¥])$")
 ORDERS = ("soon", "new", "old", "large")
 
 
@@ -102,15 +103,14 @@ def _amounts(found: dict[str, str]) -> list[str]:
             problems.append(f"Currency: {found['currency'][:20]} {problem}.")
             found["currency"] = ""
     for name, label in (("least", "Amount from"), ("most", "Amount to")):
-        text = _AMOUNT_SIGNS.sub("", found[name])
-        if not text:
-            found[name] = ""
-        elif not found["currency"]:
+        if not found[name]:
+            continue
+        if not found["currency"]:
             problems.append(f"{label}: say in which currency, such as USD.")
             found[name] = ""
         else:
             try:
-                found[name] = parse_amount(text=text, currency=found["currency"]).plain()
+                found[name] = parse_shown(text=found[name], currency=found["currency"]).plain()
             except MoneyError as problem:
                 problems.append(f"{label}: {found[name][:40]} {problem}.")
                 found[name] = ""
@@ -245,10 +245,10 @@ def _matches(listing: Listing) -> Q:
     found = Q(run__customer__icontains=text) | Q(run__subject__icontains=text) | Q(ask__icontains=text)
     with contextlib.suppress(ValueError):
         found |= Q(run=uuid.UUID(text))
-    plain = _AMOUNT_SIGNS.sub("", text)
+    plain = _SIGNS.sub("", text)
     for codes in of_places().values():
         try:
-            minor = parse_amount(text=plain, currency=codes[0]).minor
+            minor = parse_shown(text=plain, currency=codes[0]).minor
         except MoneyError:
             continue
         found |= Q(proposal__amount_minor=minor, proposal__currency__in=codes)

@@ -107,9 +107,17 @@ def is_handed_to(*, stage: Stage, person: Known) -> bool:
 
 def covered(*, user: User) -> list[int]:
     """The ids of those for whom the person stands in now."""
+    return covered_by(user_ids=[user.pk]).get(user.pk, [])
+
+
+def covered_by(*, user_ids: Iterable[int]) -> dict[int, list[int]]:
+    """The same for several, by who stands in."""
     now = clock.ClockTimestamp()
-    found = Absence.objects.filter(stand_in=user, ended_at__isnull=True, begins__lte=now, ends__gt=now)
-    return sorted(set(found.values_list("person_id", flat=True)))[:MOST_COVERED]
+    found = Absence.objects.filter(stand_in__in=set(user_ids), ended_at__isnull=True, begins__lte=now, ends__gt=now)
+    people: dict[int, set[int]] = {}
+    for stand_in, person in found.values_list("stand_in_id", "person_id"):
+        people.setdefault(stand_in, set()).add(person)
+    return {stand_in: sorted(away)[:MOST_COVERED] for stand_in, away in people.items()}
 
 
 def involved(*, run: Run, user_ids: Iterable[int]) -> set[int]:

@@ -1,12 +1,13 @@
 """Reads about what is written on a request, and about who is looking at it."""
 
 import datetime as dt
-from collections.abc import Iterable
+import uuid
+from collections.abc import Iterable, Sequence
 
 from django.contrib.auth.models import Permission, User
 from django.db.models import Q
 
-from approvals import objections
+from approvals import objections, seating
 from approvals.models import ApprovalRequest, Claim, Remark
 from runs.models import Principal
 
@@ -37,6 +38,45 @@ def holder(*, request: ApprovalRequest, now: dt.datetime) -> Claim | None:
     held = Claim.objects.select_related("principal__user").filter(request=request, until__gt=now).first()
     user = None if held is None else held.principal.user
     return None if user is None or objections.entitled_now(request=request, user=user) else held
+
+
+def questioned(*, requests: Iterable[ApprovalRequest]) -> dict[uuid.UUID, list[Remark]]:
+    """`open_questions` of several requests in one query, by request; those without one are left out."""
+    waiting = [one.pk for one in requests if one.closed_at is None]
+    asked = Remark.objects.filter(request__in=waiting, kind=Remark.Kind.QUESTION, answer__isnull=True)
+    found: dict[uuid.UUID, list[Remark]] = {}
+    for remark in asked.order_by("at", "id"):
+        found.setdefault(remark.request_id, []).append(remark)
+    return found
+
+
+def holders(*, requests: Sequence[ApprovalRequest], now: dt.datetime) -> dict[uuid.UUID, Claim]:
+    """`holder` of several requests in a fixed number of queries, by request; their stages are read along with them."""
+    waiting = {one.pk: one for one in requests if one.closed_at is None}
+    held = list(Claim.objects.select_related("principal").filter(request__in=waiting, until__gt=now))
+    claimers = {one.principal.user_id for one in held if one.principal.user_id is not None}
+    if not claimers:
+        return {}
+    away = seating.covered_by(user_ids=claimers)
+    people = seating.known(user_ids=claimers | {pk for covered in away.values() for pk in covered})
+    return {
+        claim.request_id: claim
+        for claim in held
+        if _could_answer(waiting[claim.request_id], claim.principal.user_id, people, away)
+    }
+
+
+def _could_answer(
+    request: ApprovalRequest, user_id: int | None, people: dict[int, seating.Known], away: dict[int, list[int]]
+) -> bool:
+    """One of its stages asks the person, or somebody for whom they stand in."""
+    if user_id is None or user_id not in people:
+        return False
+    able = [people[one] for one in (user_id, *away.get(user_id, [])) if one in people]
+    stages = request.stages.all()
+    return any(
+        seating.fits(stage=stage, person=person, proposal=request.proposal) for stage in stages for person in able
+    )
 
 
 def to_tell(*, remark: Remark) -> list[User]:

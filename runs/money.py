@@ -106,13 +106,15 @@ def parse_amount(*, text: str, currency: str) -> Money:
 
 def parse_shown(*, text: str, currency: str) -> Money:
     """The same for an amount that may be written as pages show it: `1,200.00`, `$1,200.00` or `1,200.00 USD`, with the
-    sign or code of this very currency. A comma that parts no thousands is refused, as it may mean a point."""
+    sign or code of this very currency. A comma that parts no thousands is refused, as it may mean a point; so is one
+    before the last three digits where the currency has three places itself."""
     code = currency_code(currency)
     said = text.strip()
     if said[-3:].upper() == code or said[:3].upper() == code:
         said = (said[:-3] if said[-3:].upper() == code else said[3:]).strip()
     said = said.removeprefix(get_currency_symbol(code, locale="en_US")).strip()
-    return parse_amount(text=said.replace(",", "") if _THOUSANDS.fullmatch(said) else said, currency=code)
+    grouped = _THOUSANDS.fullmatch(said) and ("." in said or exponent(code) != 3)
+    return parse_amount(text=said.replace(",", "") if grouped else said, currency=code)
 
 
 def parse_minor(*, text: str, currency: str) -> Money:

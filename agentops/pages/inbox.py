@@ -14,8 +14,8 @@ from agentops.pages import inbox_filters, walk
 from agentops.pages.became import Outcome, operations_of, outcome
 from agentops.pages.context import counts
 from agentops.permissions import GROUP_WORDS
-from approvals import bulk, lists, queries
-from approvals.models import ApprovalRequest
+from approvals import bulk, lists, queries, talk
+from approvals.models import ApprovalRequest, Claim, Remark
 from approvals.models.request import RequestState
 from approvals.services import saved_views
 from runs import clock
@@ -38,6 +38,8 @@ class Row:
     outcome: Outcome
     reference: str
     kind: str
+    questions: list[Remark]  # that wait for an answer
+    holder: Claim | None  # who says that they are looking at it
 
 
 def document_row(*, page: list[dict[str, str]]) -> dict[str, str]:
@@ -61,6 +63,8 @@ def rows_of(requests: list[ApprovalRequest]) -> list[Row]:
         request.pk: amount_text(request)
         for request in ApprovalRequest.objects.filter(proposal_id__in=proposals).select_related("proposal")
     }
+    questions = talk.questioned(requests=requests)
+    held = talk.holders(requests=requests, now=clock.now())
     rows = []
     for request in requests:
         operation = operations.get(request.proposal_id)
@@ -74,6 +78,8 @@ def rows_of(requests: list[ApprovalRequest]) -> list[Row]:
                 outcome=outcome(request=request, operation=operation),
                 reference=(operation.external_reference or "") if operation else "",
                 kind=bulk.kind(request=request),
+                questions=questions.get(request.pk, []),
+                holder=held.get(request.pk),
             )
         )
     return rows

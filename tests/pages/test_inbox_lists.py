@@ -6,9 +6,10 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 
 from approvals import lists
-from approvals.models import Preference, SavedView
-from approvals.services import preferences, saved_views
+from approvals.models import Preference, Remark, SavedView
+from approvals.services import claiming, preferences, saved_views, talking
 from runs.money import Money
+from runs.services import principals
 from tests.pages import world
 from tests.pages.test_decision import click
 
@@ -46,6 +47,8 @@ def test_each_filter_finds_what_it_says(maya: User) -> None:
         (f"q={first.run_id}", ["Acme Corp"]),
         ("q=$1,200.00", ["Acme Corp"]),
         ("q=2500", ["Bluebird"]),
+        ("q=USD 2,500", ["Bluebird"]),
+        ("q=25,00", []),
         ("q=120000", ["Kestrel"]),
         ("q=120,000 JPY", ["Kestrel"]),
         ("currency=usd", ["Acme Corp", "Bluebird"]),
@@ -76,6 +79,9 @@ def test_what_cannot_be_read_is_told_and_breaks_nothing(maya: User) -> None:
     assert "Amount from: say in which currency, such as USD." in page
     assert "Amount to: 1.234 has more decimal places" in browser.get("/approvals/?most=1.234&currency=USD").text
     assert "is not a currency in use" in browser.get("/approvals/?currency=XXQ").text
+    comma = browser.get("/approvals/?least=12,50&currency=USD")
+    assert "Amount from: 12,50 is not an amount; write digits with a point, such as 1200.00." in comma.text
+    assert 'value="12,50"' in comma.text and not comma.context["listing"].filters.get("least")
     assert "choose one to put the largest amount first" in browser.get("/approvals/?order=large").text
     for odd in (
         "tab=x", "q=%00", "q=%F0%9F%A6%8A", "asker=1", "rule=/", "due=never", "by=you", "after=1", "around=x",
@@ -227,3 +233,27 @@ def test_a_policy_that_asks_stages_is_among_the_filters(maya: User) -> None:
     rule = {**world.DOCUMENT["rules"][2], "ask": {"order": "sequential", "stages": stages, **times}}
     world.policy(document={**world.DOCUMENT, "rules": [rule]})
     assert signed_in(maya).get("/approvals/").status_code == 200
+
+
+def test_a_row_says_that_a_question_waits_and_who_is_looking(maya: User) -> None:
+    asks = [world.ask(world.Story(customer=name)) for name in ("Acme Corp", "Bluebird", "Kestrel")]
+    jonas, priya = world.person("Jonas Weber", "manager"), world.person("Priya Raman", "support")
+    of = principals.of_user
+    for ask in asks[:2]:
+        asked = {"principal": of(user=jonas), "asked_of": "support", "text": "Why?"}
+        assert talking.ask(request_id=ask.pk, channel="page", **asked).ok
+    question = Remark.objects.get(request=asks[1]).pk
+    assert talking.answer(
+        request_id=asks[1].pk, principal=of(user=priya), question_id=question, text="So", channel="page"
+    ).ok
+    assert claiming.claim(request_id=asks[0].pk, principal=of(user=jonas), channel="page").ok
+    assert claiming.claim(request_id=asks[2].pk, principal=of(user=maya), channel="page").ok
+
+    def said(user: User) -> list[tuple[bool, bool, bool]]:
+        page = signed_in(user).get("/approvals/?tab=all&order=old").text
+        words = ("Waiting for an answer", "Jonas Weber is looking", "You are looking")
+        return [tuple(word in row for word in words) for row in page.split('<li class="ask')[1:]]  # type: ignore[misc]
+
+    assert said(maya) == [(True, True, False), (False, False, False), (False, False, True)]
+    jonas.groups.clear()  # a claim ends with the right to answer
+    assert said(maya)[0] == (True, False, False)

@@ -66,3 +66,9 @@ def test_an_amount_as_pages_show_it_is_read(text: str) -> None:
 def test_an_amount_that_may_mean_another_is_refused(text: str) -> None:
     with pytest.raises(MoneyError):
         parse_shown(text=text, currency="USD")
+
+
+def test_a_comma_before_three_digits_may_mean_a_point_where_there_are_three_places() -> None:
+    assert parse_shown(text="1,250.000", currency="KWD") == Money(1_250_000, "KWD")
+    with pytest.raises(MoneyError, match="with a point"):
+        parse_shown(text="1,250", currency="KWD")
