@@ -11,7 +11,8 @@ from typing import Any
 from django import forms
 from django.contrib.auth.models import Group
 
-from approvals import confirming
+from approvals import ask_fields, confirming
+from approvals.ask_fields import StageForm, StepForm, either, group_choices, text, whole
 from approvals.rules import MAX_RULES, Problem
 from runs.money import Money, MoneyError, parse_amount
 
@@ -19,7 +20,8 @@ MAX_TEXT = 300_000  # characters of the whole document
 EFFECTS = (("allow", "Automatic"), ("ask", "Asks people"), ("deny", "Refuses"))
 CONFIRMS = [(level, confirming.WORDS[level].capitalize()) for level in confirming.LEVELS]
 COUNTED_BY = (("", "Not: each by itself"), *((name, name) for name in ("account", "ticket", "incident", "agent")))
-YES_NO = (("", "No"), ("yes", "Yes"))
+LATE = ("expire", "It expires"), ("reject", "It is rejected")
+CLOCKS = ("elapsed", "Elapsed time"), ("working", "Working time")
 NEW_RULE = {"effect": "ask", "quorum": "1", "respond": "240", "valid": "60"}
 MAX_TOTALS = 20
 
@@ -35,10 +37,14 @@ class RuleForm(forms.Form):
     )
     group = forms.ChoiceField(label="Group that is asked", required=False)
     quorum = forms.CharField(label="People needed", required=False)
+    order = forms.ChoiceField(label="The stages answer", required=False)
     respond = forms.CharField(label="Minutes to answer", required=False)
-    valid = forms.CharField(label="Minutes usable", required=False)
+    clock = forms.ChoiceField(label="Counted as", required=False)
+    remind = forms.CharField(label="Remind after minutes", help_text="Empty: no reminder", required=False)
+    late = forms.ChoiceField(label="If nobody answers in time", required=False)
+    valid = forms.CharField(label="Minutes a yes is usable", required=False)
     confirm = forms.ChoiceField(label="An approval takes", choices=CONFIRMS, required=False)
-    standing = forms.ChoiceField(label="Can be approved beforehand", choices=YES_NO, required=False)
+    standing = forms.ChoiceField(label="Can be approved beforehand", required=False)
     by = forms.ChoiceField(label="Counted together with others of the same", choices=COUNTED_BY, required=False)
     hours = forms.CharField(label="In how many hours", required=False)
     above = forms.CharField(
@@ -50,10 +56,25 @@ class RuleForm(forms.Form):
 
     def __init__(self, *args: Any, groups: Iterable[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        had = str(self.initial.get("group") or "")
-        self.fields["group"].choices = group_choices(groups, had=had, none="Choose a group")  # type: ignore[attr-defined]
-        for name in ("quorum", "respond", "valid", "hours"):
+        had = {name: str(value or "") for name, value in self.initial.items()}
+        names = list(groups)
+        given = {
+            "group": group_choices(names, had=had.get("group", ""), none="Choose a group"),
+            "order": [*(() if had.get("order") else (("", "There is one alone"),)), *ask_fields.ORDERS],
+            "clock": either(had=had.get("clock", ""), usual=CLOCKS[0], other=CLOCKS[1]),
+            "late": either(had=had.get("late", ""), usual=LATE[0], other=LATE[1]),
+            "standing": either(had=had.get("standing", ""), usual=("no", "No"), other=("yes", "Yes")),
+        }
+        for name, choices in given.items():
+            self.fields[name].choices = choices  # type: ignore[attr-defined]
+        for name in ("quorum", "respond", "remind", "valid", "hours"):
             self.fields[name].widget.attrs["inputmode"] = "numeric"
+        self.stages = self._parts("stage", StageForm, names)
+        self.steps = self._parts("step", StepForm, names)
+
+    def _parts(self, kind: str, form: Any, groups: list[str]) -> list[Any]:
+        rows = ask_fields.parts(self.initial, kind)
+        return [form(row=row, prefix=f"{self.prefix}-{kind}-{at}", groups=groups) for at, row in enumerate(rows)]
 
 
 class TotalForm(forms.Form):
@@ -92,15 +113,6 @@ class StandingForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.fields["group"].choices = group_choices(groups, had=str(self.initial.get("group") or ""), none="Nobody")  # type: ignore[attr-defined]
         self.fields["days"].widget.attrs["inputmode"] = "numeric"
-
-
-def group_choices(groups: Iterable[str], *, had: str, none: str) -> list[tuple[str, str]]:
-    """The groups there are, and the one that was written if it is none of them."""
-    names = list(groups)
-    choices = [("", none), *((name, name) for name in names)]
-    if had and had not in names:
-        choices.append((had, f"{had} (there is no such group)"))
-    return choices
 
 
 STANDING_FIELDS = tuple(StandingForm.base_fields)
@@ -144,9 +156,10 @@ class Typed:
 
     def changed(self, *, op: str) -> "Typed":
         """The same with a rule or total added, moved or removed: `add`, `add_total`, `up:2`, `down:2`, `remove:2`,
-        `remove_total:0`. Anything else changes nothing."""
-        name, _, number = op.partition(":")
-        at = int(number) if number.isascii() and number.isdigit() and len(number) < 4 else -1
+        `remove_total:0`; or a stage or an escalation of a rule: `add_stage:2`, `up_stage:2.1`, `remove_step:2.0`.
+        Anything else changes nothing."""
+        name, _, place = op.partition(":")
+        at, within = (_place(number) for number in (*place.split(".", 1), "")[:2])
         rules, totals = list(self.rules), list(self.totals)
         if name == "add" and len(rules) < MAX_RULES:
             rules.append(dict(NEW_RULE))
@@ -156,6 +169,8 @@ class Typed:
             del rules[at]
         elif name == "remove_total" and 0 <= at < len(totals):
             del totals[at]
+        elif name.endswith(("_stage", "_step")) and 0 <= at < len(rules):
+            rules[at] = ask_fields.changed(rules[at], name=name, at=within)
         elif name == "up" and 0 < at < len(rules):
             rules[at - 1], rules[at] = rules[at], rules[at - 1]
         elif name == "down" and 0 <= at < len(rules) - 1:
@@ -229,6 +244,10 @@ def _in_order(value: Any) -> Any:
     return {name: _in_order(value[name]) for name in [*known, *sorted(set(value) - set(known))]}
 
 
+def _place(number: str) -> int:
+    return int(number) if number.isascii() and number.isdigit() and len(number) < 4 else -1
+
+
 def _lines(value: Any) -> str:
     return str(value or "").replace("\r\n", "\n")
 
@@ -239,53 +258,30 @@ def _rows(data: Mapping[str, Any], kind: str, names: tuple[str, ...], most: int)
         if f"{kind}-{at}-id" not in data:
             break
         rows.append({name: _lines(data.get(f"{kind}-{at}-{name}")) for name in names})
+        if kind == "rule":
+            rows[-1] |= ask_fields.posted(data, f"rule-{at}")
     return rows
-
-
-def _number(text: str) -> int | str:
-    """A whole number, or the text as it is, which the findings will name."""
-    plain = text.strip()
-    return int(plain) if plain.isascii() and plain.isdigit() and len(plain) < 10 else text
 
 
 def _rule(row: Mapping[str, str], problems: list[Problem]) -> dict[str, Any]:
     found: dict[str, Any] = {name: row.get(name, "") for name in ("id", "effect", "text", "when")}
     if found["effect"] == "ask":
-        found["ask"] = {
-            "group": row.get("group", ""),
-            "quorum": _number(row.get("quorum", "")),
-            "respond_within_minutes": _number(row.get("respond", "")),
-            "valid_for_minutes": _number(row.get("valid", "")),
-            **({"standing": True} if row.get("standing") == "yes" else {}),
-        }
-        if row.get("confirm", confirming.CLICK) not in ("", confirming.CLICK):
-            found["ask"]["confirm"] = row["confirm"]
+        found["ask"] = ask_fields.meant(row)
     if row.get("by"):
         above = _money_lines(row.get("above", ""), where=found["id"][:60], field="window.above", problems=problems)
-        found["window"] = {"by": row["by"], "hours": _number(row.get("hours", "")), "above": above}
+        found["window"] = {"by": row["by"], "hours": whole(row.get("hours", "")), "above": above}
     return found
 
 
 def _rule_row(rule: Mapping[str, Any]) -> dict[str, str]:
-    ask, window = rule.get("ask") or {}, rule.get("window") or {}
+    window = rule.get("window") or {}
     return {
-        **{name: _text(rule[name]) for name in ("id", "effect", "text", "when")},
-        "group": _text(ask.get("group", "")),
-        "quorum": str(ask.get("quorum", NEW_RULE["quorum"])),
-        "respond": str(ask.get("respond_within_minutes", NEW_RULE["respond"])),
-        "valid": str(ask.get("valid_for_minutes", NEW_RULE["valid"])),
-        "confirm": _text(ask.get("confirm", confirming.CLICK)),
-        "standing": "yes" if ask.get("standing") else "",
-        "by": _text(window.get("by", "")),
+        **{name: text(rule[name]) for name in ("id", "effect", "text", "when")},
+        **ask_fields.shown(rule.get("ask") or {}),
+        "by": text(window.get("by", "")),
         "hours": str(window.get("hours", "")),
         "above": _as_lines(window.get("above", {})),
     }
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError("not a text")
-    return value
 
 
 def _total(row: Mapping[str, str], problems: list[Problem]) -> dict[str, Any]:
@@ -323,13 +319,13 @@ def _standing(row: Mapping[str, str], problems: list[Problem]) -> dict[str, Any]
         "group": row.get("group", ""),
         "most": _money_lines(row.get("most", ""), where="standing", field="most", problems=problems),
         "alone_up_to": _money_lines(row.get("alone", ""), where="standing", field="alone_up_to", problems=problems),
-        "longest_days": _number(row.get("days", "")),
+        "longest_days": whole(row.get("days", "")),
     }
 
 
 def _standing_row(terms: Mapping[str, Any]) -> dict[str, str]:
     return {
-        "group": _text(terms["group"]),
+        "group": text(terms["group"]),
         "most": _as_lines(terms["most"]),
         "alone": _as_lines(terms.get("alone_up_to", {})),
         "days": str(terms["longest_days"]),
@@ -342,8 +338,8 @@ def _group_names() -> list[str]:
 
 def _total_row(total: Mapping[str, Any]) -> dict[str, str]:
     return {
-        "id": _text(total["id"]),
-        "text": _text(total["text"]),
+        "id": text(total["id"]),
+        "text": text(total["text"]),
         "key": ", ".join(total["key"]),
         "limits": _as_lines(total["limits"]),
     }

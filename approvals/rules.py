@@ -237,12 +237,18 @@ def _shape_problem(document: Any, error: dict[str, Any]) -> Problem:
         entry = document[section][number]
         if isinstance(entry, dict) and isinstance(entry.get("id"), str) and entry["id"]:
             where = entry["id"][:60]
-    message = str(error["msg"]).removeprefix("Value error, ")
-    if error["type"] == "missing":
-        message = "is missing; add it"
-    if error["type"] == "extra_forbidden":
-        message = "is not a field of policies; remove it"
-    return Problem(where=where, field=".".join(str(part) for part in path) or "document", remedy=message)
+    message = _PLAIN.get(error["type"], str(error["msg"]).removeprefix("Value error, "))
+    # people count from one, as in "stage 1"
+    named = [str(part + 1 if isinstance(part, int) else part) for part in path]
+    return Problem(where=where, field=".".join(named) or "document", remedy=message)
+
+
+_PLAIN = {
+    "missing": "is missing; add it",
+    "extra_forbidden": "is not a field of policies; remove it",
+    "int_type": "is not a whole number; write digits alone",
+    "string_too_short": "is empty; fill it in",
+}
 
 
 def _repeated(document: PolicyDocument) -> list[Problem]:

@@ -9,7 +9,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from agentops.pages import policy_parts as parts
-from approvals import draft_words, rules
+from agentops.pages import policy_places
+from approvals import ask_fields, draft_words, rules
 from approvals.advice import Advice, advise
 from approvals.condition_words import in_words
 from approvals.forms import Typed, from_document, typed_from_post, written
@@ -20,22 +21,6 @@ from runs import clock
 from runs.access import needs, someone_else, user_of
 from runs.services import principals
 from runs.tools.registry import TOOLS
-
-FIELDS = {"when": "when", "text": "text", "effect": "effect", "id": "id"}
-ASK_FIELDS = {
-    "ask": "group",
-    "ask.group": "group",
-    "ask.quorum": "quorum",
-    "ask.respond_within_minutes": "respond",
-    "ask.valid_for_minutes": "valid",
-    "ask.confirm": "confirm",
-    "ask.standing": "standing",
-    "window": "by",
-    "window.by": "by",
-    "window.hours": "hours",
-    "window.above": "above",
-}
-STANDING_FIELDS = {"most": "most", "alone_up_to": "alone", "longest_days": "days"}
 
 
 @require_POST
@@ -74,7 +59,8 @@ def draft_page(request: HttpRequest, slug: str) -> HttpResponse:
     if op == "as_form":
         return _page(request, draft, last, typed.as_form())
     if op != "save":
-        return _page(request, draft, last, typed.changed(op=op))
+        after = typed.changed(op=op)
+        return _page(request, draft, last, after, focus=policy_places.after(op=op, typed=after))
     return _save(request, draft, last, typed)
 
 
@@ -149,7 +135,7 @@ def findings(policy: Policy, typed: Typed) -> dict[str, Any]:
     if not problems:
         advice = advise(document=document)
         groups = parts.group_problems(document)
-    where = _places(typed)
+    where = policy_places.of(typed=typed)
     return {
         "reads": [(one["id"], in_words(source=one["when"])) for one in document["rules"]] if not problems else [],
         "problems": [(one, where(one)) for one in problems],
@@ -158,36 +144,24 @@ def findings(policy: Policy, typed: Typed) -> dict[str, Any]:
     }
 
 
-def _places(typed: Typed) -> Any:
-    """From a problem to the id of the field that it is about; "" for none."""
-    if typed.mode == "text":
-        return lambda problem: "id_document"
-    rule_at = {row.get("id", ""): at for at, row in reversed(list(enumerate(typed.rules)))}
-    rule_at |= {f"rule {at + 1}": at for at in range(len(typed.rules))}
-    total_at = {row.get("id", ""): at for at, row in enumerate(typed.totals)}
-    total_at |= {f"total {at + 1}": at for at in range(len(typed.totals))}
-
-    def place(problem: Problem) -> str:
-        field = ASK_FIELDS.get(problem.field, FIELDS.get(problem.field, "id"))
-        if problem.where in rule_at:
-            return f"id_rule-{rule_at[problem.where]}-{field}"
-        if problem.where in total_at:
-            name = problem.field if problem.field in ("text", "key", "limits") else "id"
-            return f"id_total-{total_at[problem.where]}-{name}"
-        if problem.where == "standing" or problem.field.startswith("standing."):
-            return f"id_standing-{STANDING_FIELDS.get(problem.field.removeprefix('standing.'), 'group')}"
-        return {"note": "id_note", "tools": "tools"}.get(problem.field, "")
-
-    return place
-
-
 def _page(
-    request: HttpRequest, draft: PolicyDraft, last: DraftRevision, typed: Typed, *, notice: str = "", status: int = 200
+    request: HttpRequest,
+    draft: PolicyDraft,
+    last: DraftRevision,
+    typed: Typed,
+    *,
+    notice: str = "",
+    status: int = 200,
+    focus: str = "",
 ) -> HttpResponse:
+    """The editor. What cannot be saved is said at its fields once somebody tried to, and beside them at any time."""
     policy = draft.policy
     had = set(policy.tools.values_list("tool", flat=True))
     others = set(parts.governed_elsewhere(policy))
     offered = sorted((set(TOOLS) | had | set(typed.tools)) - (others - set(typed.tools)))
+    found = findings(policy, typed)
+    told = policy_places.by_field(problems=found["problems"]) if status == 422 else {}
+    shown = policy_places.Shown(typed=typed, told=told, focus=focus)
     context: dict[str, Any] = {
         "section": "policies",
         "now": clock.now(),
@@ -196,13 +170,18 @@ def _page(
         "last": last,
         "authors": parts.authors(draft),
         "typed": typed,
-        "rules": typed.rule_forms(),
-        "totals": typed.total_forms(),
-        "standing": typed.standing_form(),
+        "rules": shown.rules(),
+        "totals": shown.totals(),
+        "standing": shown.standing(),
+        "told": {name: told.get(at, []) for name, at in (("note", "id_note"), ("tools", "tools"))},
+        "unreadable": bool(told) and typed.mode == "text",
+        "focus": focus,
         "most": rules.MAX_RULES,
+        "most_stages": ask_fields.MAX_STAGES,
+        "most_steps": ask_fields.MAX_STEPS,
         "tools": [(tool, tool in typed.tools, tool in had) for tool in offered],
         "variables": sorted(rules.VARIABLES.items()),
         "notice": notice,
-        **findings(policy, typed),
+        **found,
     }
     return render(request, "approvals/draft.html", context, status=status)

@@ -144,13 +144,14 @@ def now_iso(context: Context) -> str:
 
 @register.filter
 def control(field: BoundField, first: str = "") -> SafeString:
-    """A form field in the product's look, focused when the page opens if `first` is given.
+    """A form field in the product's look, focused when the page opens if `first` is given or its widget says so.
 
     Django itself marks an invalid one `aria-invalid`.
     """
     kind = getattr(field.field.widget, "input_type", "")
     style = {"checkbox": "form-check-input", "select": "form-select"}.get(kind, "form-control")
-    return field.as_widget(attrs={"class": style, "placeholder": "", "autofocus": bool(first)})
+    focused = bool(first) or bool(field.field.widget.attrs.get("autofocus"))
+    return field.as_widget(attrs={"class": style, "placeholder": "", "autofocus": focused})
 
 
 @register.filter
