@@ -1,11 +1,15 @@
 """Who is asked, in words: the same on pages, in mails and on what a run waits for."""
 
+import datetime as dt
 import uuid
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from agentops.permissions import GROUP_WORDS
-from approvals.models import ApprovalRequest, Stage
+from approvals.models import Absence, ApprovalRequest, Stage
+from approvals.seating import Seating
+from runs import clock
 from runs.models import Run
 
 
@@ -90,3 +94,22 @@ def progress(request: ApprovalRequest) -> str:
     met = sum(1 for stage in every if stage.met_at is not None)
     number = f"Stage {now[0].position} of {len(every)}" if len(now) == 1 else f"{met} of {len(every)} stages done"
     return f"{number} – {said}{'; then: ' if later else ''}{', '.join(later)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActsFor:
+    """Somebody who is away, in whose place a person would answer."""
+
+    name: str
+    until: dt.datetime
+
+
+def acts_for(seated: Seating) -> ActsFor | None:
+    """Whom the person would answer for: nobody as long as there is a place of their own."""
+    free = seated.free()
+    if not free or free[0].instead_of is None:
+        return None
+    away = free[0].instead_of
+    current = Absence.objects.filter(person=away.user, stand_in=seated.user, ended_at=None, ends__gt=clock.now())
+    absence = current.order_by("begins").first()
+    return None if absence is None else ActsFor(name=away.name, until=absence.ends)

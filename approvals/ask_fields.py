@@ -44,11 +44,11 @@ class StageForm(forms.Form):
     groups = forms.MultipleChoiceField(
         label="Groups", required=False, widget=forms.CheckboxSelectMultiple(attrs={"class": "form-check-input"})
     )
-    quorum = forms.CharField(label="People who have to agree", required=False)
-    reject_at = forms.CharField(label="People whose no ends it", help_text="Empty: one", required=False)
-    within = forms.ChoiceField(label="Only within their own limit", required=False)
-    team = forms.CharField(label="Only of the team", help_text="Empty: any", required=False, max_length=60)
-    region = forms.CharField(label="Only of the region", help_text="Empty: any", required=False, max_length=60)
+    quorum = forms.CharField(label="People needed", required=False)
+    reject_at = forms.CharField(label="No votes that end it", help_text="Empty: one", required=False)
+    within = forms.ChoiceField(label="Their own limit covers it", required=False)
+    team = forms.CharField(label="Of the team", help_text="Empty: any", required=False, max_length=60)
+    region = forms.CharField(label="Of the region", help_text="Empty: any", required=False, max_length=60)
 
     def __init__(self, *, row: Mapping[str, str], prefix: str, groups: Iterable[str]) -> None:
         had = row.get("groups", "").split("\n") if row.get("groups") else []
@@ -59,7 +59,7 @@ class StageForm(forms.Form):
             *((name, name) for name in names if name not in had),
         ]
         self.fields["within"].choices = either(  # type: ignore[attr-defined]
-            had=row.get("within", ""), usual=("no", "No"), other=("yes", "Yes")
+            had=row.get("within", ""), usual=("no", "Need not"), other=("yes", "Must")
         )
         for name in ("quorum", "reject_at"):
             self.fields[name].widget.attrs["inputmode"] = "numeric"

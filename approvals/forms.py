@@ -40,9 +40,9 @@ class RuleForm(forms.Form):
     order = forms.ChoiceField(label="The stages answer", required=False)
     respond = forms.CharField(label="Minutes to answer", required=False)
     clock = forms.ChoiceField(label="Counted as", required=False)
-    remind = forms.CharField(label="Remind after minutes", help_text="Empty: no reminder", required=False)
-    late = forms.ChoiceField(label="If nobody answers in time", required=False)
-    valid = forms.CharField(label="Minutes a yes is usable", required=False)
+    remind = forms.CharField(label="Remind after", help_text="Minutes; empty: never", required=False)
+    late = forms.ChoiceField(label="When time is up", required=False)
+    valid = forms.CharField(label="Usable for minutes", required=False)
     confirm = forms.ChoiceField(label="An approval takes", choices=CONFIRMS, required=False)
     standing = forms.ChoiceField(label="Can be approved beforehand", required=False)
     by = forms.ChoiceField(label="Counted together with others of the same", choices=COUNTED_BY, required=False)
@@ -69,6 +69,7 @@ class RuleForm(forms.Form):
             self.fields[name].choices = choices  # type: ignore[attr-defined]
         for name in ("quorum", "respond", "remind", "valid", "hours"):
             self.fields[name].widget.attrs["inputmode"] = "numeric"
+        self.is_open = True  # shown with all its fields
         self.stages = self._parts("stage", StageForm, names)
         self.steps = self._parts("step", StepForm, names)
 

@@ -54,6 +54,27 @@ def waiting_count(*, user: User) -> int:
     return counted(rows=_open(user=user, mine=True).order_by("respond_by"))
 
 
+def stood_for(*, user: User, requests: Iterable[ApprovalRequest]) -> dict[uuid.UUID, str]:
+    """By request, of those that wait for the person in somebody else's place alone, whose place that is. Their stages
+    are read along with them."""
+    away = seating.covered(user=user)
+    if not away:
+        return {}
+    people = seating.known(user_ids=[user.pk, *away])
+    found: dict[uuid.UUID, str] = {}
+    for request in requests:
+        now = [stage for stage in request.stages.all() if stage.is_asked]
+        able = [
+            one
+            for pk in (user.pk, *away)
+            if (one := people.get(pk)) is not None
+            and any(seating.fits(stage=stage, person=one, proposal=request.proposal) for stage in now)
+        ]
+        if able and able[0].user.pk != user.pk:
+            found[request.pk] = able[0].name
+    return found
+
+
 def drafts_waiting(*, user: User) -> int:
     """How many drafts of policies this person could publish: asked for, and written by others alone."""
     part = DraftRevision.objects.filter(draft=OuterRef("pk"), author__user_id=user.pk)

@@ -60,7 +60,7 @@ def draft_page(request: HttpRequest, slug: str) -> HttpResponse:
         return _page(request, draft, last, typed.as_form())
     if op != "save":
         after = typed.changed(op=op)
-        return _page(request, draft, last, after, focus=policy_places.after(op=op, typed=after))
+        return _page(request, draft, last, after, go_on=policy_places.after(op=op, typed=after))
     return _save(request, draft, last, typed)
 
 
@@ -152,7 +152,7 @@ def _page(
     *,
     notice: str = "",
     status: int = 200,
-    focus: str = "",
+    go_on: policy_places.Next | None = None,
 ) -> HttpResponse:
     """The editor. What cannot be saved is said at its fields once somebody tried to, and beside them at any time."""
     policy = draft.policy
@@ -161,7 +161,8 @@ def _page(
     offered = sorted((set(TOOLS) | had | set(typed.tools)) - (others - set(typed.tools)))
     found = findings(policy, typed)
     told = policy_places.by_field(problems=found["problems"]) if status == 422 else {}
-    shown = policy_places.Shown(typed=typed, told=told, focus=focus)
+    go_on = go_on or policy_places.Next()
+    shown = policy_places.Shown(typed=typed, told=told, go_on=go_on)
     context: dict[str, Any] = {
         "section": "policies",
         "now": clock.now(),
@@ -175,7 +176,7 @@ def _page(
         "standing": shown.standing(),
         "told": {name: told.get(at, []) for name, at in (("note", "id_note"), ("tools", "tools"))},
         "unreadable": bool(told) and typed.mode == "text",
-        "focus": focus,
+        "focus": go_on.focus,
         "most": rules.MAX_RULES,
         "most_stages": ask_fields.MAX_STAGES,
         "most_steps": ask_fields.MAX_STEPS,

@@ -46,6 +46,7 @@ _STAGE = {
 }
 _STEP = {"": "after", "after_minutes": "after", "group": "group"}
 _STANDING = {"most": "most", "alone_up_to": "alone", "longest_days": "days"}
+FEW = 4  # rules that are shown open, all of them
 _TOTAL = ("text", "key", "limits")
 _PARTS = {"stages": ("stage", _STAGE), "escalate": ("step", _STEP)}
 
@@ -96,36 +97,52 @@ def by_field(*, problems: Iterable[tuple[Problem, str]]) -> dict[str, list[str]]
     return found
 
 
-def after(*, op: str, typed: Typed) -> str:
-    """The id of what to go on at after something was added or removed: its first field, or the button that adds."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Next:
+    """What to go on at: the id of a field or button, and the rule (from 0) that is shown open."""
+
+    focus: str = ""
+    rule: int = -1
+
+
+def after(*, op: str, typed: Typed) -> Next:
+    """Where to go on after something was added, moved or removed: in the first field of what is new, or at the button
+    that adds. `typed` has the change already."""
     name, _, place = op.partition(":")
-    rule = place.split(".")[0]
     act, _, kind = name.partition("_")
-    if act == "remove":
-        return f"add-{kind}-{rule}" if kind in ("stage", "step") else f"add-{kind or 'rule'}"
-    if act != "add":
-        return ""
+    first = place.split(".")[0]
+    rule = int(first) if first.isascii() and first.isdigit() and len(first) < 4 else -1
     if kind not in ("stage", "step"):
+        if act in ("up", "down"):
+            return Next(rule=rule + (1 if act == "down" else -1))
+        if act == "remove":
+            return Next(focus=f"add-{kind or 'rule'}")
         rows = typed.totals if kind else typed.rules
-        return f"id_{kind or 'rule'}-{len(rows) - 1}-id" if rows else ""
-    if not rule.isdigit() or int(rule) >= len(typed.rules):
-        return ""
-    count = len(ask_fields.parts(typed.rules[int(rule)], kind))
-    return f"id_rule-{rule}-{kind}-{count - 1}-{'name' if kind == 'stage' else 'after'}"
+        new = len(rows) - 1
+        return Next(focus=f"id_{kind or 'rule'}-{new}-id" if act == "add" else "", rule=-1 if kind else new)
+    if act == "remove":
+        return Next(focus=f"add-{kind}-{rule}", rule=rule)
+    if act != "add" or not 0 <= rule < len(typed.rules):
+        return Next(rule=rule)
+    count = len(ask_fields.parts(typed.rules[rule], kind))
+    return Next(focus=f"id_rule-{rule}-{kind}-{count - 1}-{'name' if kind == 'stage' else 'after'}", rule=rule)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """The forms of what was typed, with `told` at their fields (texts by id) and the cursor in `focus`."""
+    """The forms of what was typed, with `told` at their fields (texts by id) and the cursor where to go on."""
 
     typed: Typed
     told: Mapping[str, list[str]]
-    focus: str
+    go_on: Next
 
     def rules(self) -> list[RuleForm]:
+        """Of many, only those are open in which there is something to do."""
         found = self.typed.rule_forms()
-        for rule in found:
+        for at, rule in enumerate(found):
             self._mark(rule, *rule.stages, *rule.steps)
+            wrong = any(form.errors for form in (rule, *rule.stages, *rule.steps))
+            rule.is_open = len(found) <= FEW or wrong or at == self.go_on.rule
         return found
 
     def totals(self) -> list[TotalForm]:
@@ -147,5 +164,5 @@ class Shown:
                 at = form[name].auto_id
                 for text in self.told.get(at, []):
                     form.add_error(name, text)
-                if at == self.focus:
+                if at == self.go_on.focus:
                     field.widget.attrs["autofocus"] = True

@@ -9,7 +9,7 @@ from django.utils import timezone
 from agentops import asked
 from agentops.pages import handing
 from approvals import seating, working_calendar
-from approvals.models import Absence, ApprovalRequest, Prompt, Stage, Vote
+from approvals.models import ApprovalRequest, Prompt, Stage, Vote
 from approvals.models.request import RequestState
 from approvals.seating import Seating
 from runs import clock
@@ -50,7 +50,8 @@ def context(*, user: User, request: ApprovalRequest) -> dict[str, Any]:
     seated = seating.of(request=request, user=user, stages=found)
     is_open = request.state == RequestState.OPEN
     waiting = _waiting(request, seated) if is_open else {}
-    away = _acts_for(seated) if is_open else None
+    away = asked.acts_for(seated) if is_open else None
+    prompts = Prompt.objects.filter(request=request, ended_at=None).order_by("due_at") if is_open else []
     may_hand_on = is_open and user.has_perm("approvals.reassign")
     if may_hand_on and seating.involved(run=request.run, user_ids=[user.pk]):
         may_hand_on = False
@@ -60,7 +61,7 @@ def context(*, user: User, request: ApprovalRequest) -> dict[str, Any]:
         "in_order": seated.in_order,
         "progress": asked.progress(request),
         "acts_for": away,
-        "prompts": list(Prompt.objects.filter(request=request, ended_at=None).order_by("due_at")) if is_open else [],
+        "prompts": [(one, asked.group_words(one.group)) for one in prompts],
         "working": working_calendar.in_words() if request.clock == "working" else "",
         "zone": timezone.get_current_timezone_name(),
         "may_hand_on": may_hand_on,
@@ -98,16 +99,3 @@ def _waiting(request: ApprovalRequest, seated: Seating) -> dict[Any, list[str]]:
         away = f" (away; {' or '.join(for_them)} stands in)" if for_them else ""
         found.setdefault(stage.pk, []).append(f"{person.name}{away}")
     return found
-
-
-def _acts_for(seated: Seating) -> dict[str, Any] | None:
-    free = seated.free()
-    if not free or free[0].instead_of is None:
-        return None
-    away = free[0].instead_of
-    absence = (
-        Absence.objects.filter(person=away.user, stand_in=seated.user, ended_at=None, ends__gt=clock.now())
-        .order_by("begins")
-        .first()
-    )
-    return None if absence is None else {"name": away.name, "until": absence.ends}

@@ -15,7 +15,7 @@ from django.urls import reverse
 
 from agentops import asked
 from agentops.telling import wording
-from approvals import words
+from approvals import seating, words
 from approvals.announced import amount_of, page_url
 from approvals.models import ApprovalRequest, Notice, Vote
 from approvals.services import outgoing
@@ -147,6 +147,12 @@ def _asked(notice: Notice) -> tuple[str, tuple[str, ...], str]:
     needed = asked.progress(request) or needed
     until: dt.datetime = outgoing.answer_by(notice=notice)
     lines = [f"Asked of {asked.asked_words(request)}; {needed}. Answer by {words.when(iso=until.isoformat())}."]
+    away = asked.acts_for(seating.of(request=request, user=notice.recipient))
+    if away is not None:
+        until_then = words.when(iso=away.until.isoformat())
+        lines.insert(
+            0, f"You stand in for {quoted(text=away.name, limit=120)}, who is away until {until_then}. You count once."
+        )
     lines.append(f"Started by {quoted(text=request.run.initiator.label, limit=120)}.")
     if request.changes:
         lines.append(f"It was asked before; {len(request.changes)} of the bound values changed since.")

@@ -88,7 +88,7 @@ class Case(models.Model):
         """What a case about a settled operation says to whoever looks at that operation, in a sentence or two."""
         if self.verdict:
             return f"Put right outside ({self.label}): {self.why}. {self.settled_by}: {self.evidence}"
-        return f"In dispute ({self.label}): {self.why}."
+        return f"In dispute ({self.label}): {self.why.removesuffix('.')}."
 
     @transition(field=state, source=S.OPEN, target=S.CLAIMED)
     def claim(self) -> None:

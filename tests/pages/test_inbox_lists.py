@@ -1,13 +1,16 @@
 """Lists of approvals: what narrows them, how they are kept, where one stands in them, and what comes next."""
 
+import datetime as dt
+
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.db import IntegrityError, transaction
 from django.test import Client
 
 from approvals import lists
 from approvals.models import Preference, Remark, SavedView
-from approvals.services import claiming, preferences, saved_views, talking
+from approvals.services import absences, claiming, preferences, saved_views, talking
+from runs import clock
 from runs.money import Money
 from runs.services import principals
 from tests.pages import world
@@ -257,3 +260,14 @@ def test_a_row_says_that_a_question_waits_and_who_is_looking(maya: User) -> None
     assert said(maya) == [(True, True, False), (False, False, False), (False, False, True)]
     jonas.groups.clear()  # a claim ends with the right to answer
     assert said(maya)[0] == (True, False, False)
+
+
+def test_a_row_says_in_whose_place_the_reader_would_answer(maya: User) -> None:
+    dora = world.person("Dora Finch", "support")
+    dora.user_permissions.add(Permission.objects.get(codename="vote"))
+    world.ask()
+    now = clock.now()
+    given = {"begins": now, "ends": now + dt.timedelta(days=1), "note": "", "by": maya}
+    assert absences.arrange(person_id=maya.pk, stand_in_id=dora.pk, **given).ok
+    assert "You answer for Maya Lindgren, who is away" in signed_in(dora).get("/approvals/?tab=mine").text
+    assert "You answer for Maya" not in signed_in(maya).get("/approvals/?tab=mine").text

@@ -77,6 +77,24 @@ def test_each_field_says_what_is_wrong_with_it_and_keeps_what_was_typed(tomas: C
     assert len(ids) == len(set(ids))
 
 
+def test_of_many_rules_only_those_are_open_where_there_is_something_to_do(tomas: Client) -> None:
+    fields = begin(tomas)
+    for _ in range(2):
+        fields = act(tomas, fields, "add")
+    fields |= {"rule-3-id": "third", "rule-4-id": "fourth"}
+
+    def are_open(**more: str) -> list[bool]:
+        page = tomas.post(f"{AT}/draft/", {**fields, **more})
+        assert page.text.count('<details class="fold" open><summary>') == sum(
+            one.is_open for one in page.context["rules"]
+        )
+        return [one.is_open for one in page.context["rules"]]
+
+    assert are_open(op="up:4") == [False, False, False, True, False]
+    assert are_open(op="add_stage:2") == [False, False, True, False, False]
+    assert are_open() == [False, False, False, True, True], "they say nothing yet, and cannot be saved"
+
+
 def test_the_cursor_goes_to_what_was_added(tomas: Client) -> None:
     fields = begin(tomas)
 

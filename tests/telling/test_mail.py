@@ -1,5 +1,6 @@
 """What a mail says and what it never does, whatever the texts in it try."""
 
+import datetime as dt
 import email
 import email.policy
 from email.message import EmailMessage
@@ -11,6 +12,8 @@ from django.core import mail
 from agentops.telling.mailer import send_next
 from agentops.telling.wording import BAR, WIDTH
 from approvals.models import Notice
+from approvals.services import absences
+from runs import clock
 from runs.models import Run
 from tests.approvals import world
 from tests.telling.conftest import person, spread
@@ -130,3 +133,19 @@ def test_a_later_version_is_in_the_thread_of_the_first() -> None:
     again = parsed(mail.outbox[-1])
     assert again["References"] == f"<request.{asked.request.pk}@localhost>"
     assert "of the bound values changed since" in again.get_body(("plain",)).get_content()
+
+
+def test_a_stand_in_is_told_in_whose_place_they_answer() -> None:
+    anna, dora = person("anna"), person("dora", group="other")
+    now = clock.read()
+    arranged = absences.arrange(
+        person_id=anna.pk, stand_in_id=dora.pk, begins=now, ends=now + dt.timedelta(days=2), note="", by=anna
+    )
+    assert arranged.ok
+    world.ask()
+    spread()
+    while send_next():
+        pass
+    told = {one.to[0].split("@")[0]: one.body for one in mail.outbox}
+    assert "You stand in for “Anna”, who is away until " in told["dora"]
+    assert "You stand in" not in told["anna"]
