@@ -71,6 +71,16 @@ class ApprovalRequest(models.Model):
         help_text="who ended it, unless votes did",
     )
     close_reason = models.TextField(blank=True)
+    # copied from run and proposal by a trigger, for lists alone; migration 0016 indexes the trigrams of `words`
+    amount_minor = models.BigIntegerField(null=True, blank=True, editable=False)
+    currency = models.CharField(max_length=3, blank=True, default="", db_default="", editable=False)
+    words = models.TextField(
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+        help_text="what it is searched by: customer, subject, sentence",
+    )
 
     class Meta:
         permissions = [("vote", "Can approve and reject"), ("reassign", "Can hand requests on and add approvers")]
@@ -95,6 +105,10 @@ class ApprovalRequest(models.Model):
             models.Index(name="request_newest", fields=["-created_at"]),
             models.Index(name="request_open_same", fields=["action_digest"], condition=Q(state="open")),
             models.Index(name="request_open_group", fields=["group", "respond_by", "id"], condition=Q(state="open")),
+            models.Index(
+                name="request_open_amount", fields=["currency", "amount_minor", "id"], condition=Q(state="open")
+            ),
+            models.Index(name="request_amount", fields=["currency", "amount_minor", "id"]),
             models.Index(name="request_closed", fields=["-closed_at", "-id"], condition=Q(closed_at__isnull=False)),
         ]
 

@@ -1,5 +1,6 @@
 """A list of very many requests: what is read is what is shown, by index, however many there are."""
 
+import hashlib
 import json
 from collections.abc import Callable
 from functools import partial
@@ -31,7 +32,8 @@ INSERT INTO runs_run SELECT (jsonb_populate_record(r, jsonb_build_object('id', m
 INSERT INTO runs_proposal SELECT (jsonb_populate_record(p, jsonb_build_object('id', m.proposal, 'run_id', m.run,
   'identity', m.proposal, 'amount_minor', 100000 + m.n))).* FROM made m, runs_proposal p WHERE p.id = %(proposal)s;
 INSERT INTO approvals_approvalrequest SELECT (jsonb_populate_record(a, jsonb_build_object('id', m.request,
-  'run_id', m.run, 'proposal_id', m.proposal, 'respond_by', a.respond_by + m.n * interval '1 second',
+  'run_id', m.run, 'proposal_id', m.proposal,
+  'amount_minor', 100000 + m.n, 'words', md5(m.n::text), 'respond_by', a.respond_by + m.n * interval '1 second',
   'created_at', a.created_at - m.n * interval '1 second',
   'group', CASE WHEN m.n %% 2 = 0 THEN a."group" ELSE 'others' END,
   'state', CASE WHEN m.n %% 10 = 0 THEN 'expired' ELSE 'open' END,
@@ -40,7 +42,7 @@ INSERT INTO approvals_approvalrequest SELECT (jsonb_populate_record(a, jsonb_bui
 INSERT INTO approvals_stage SELECT (jsonb_populate_record(s, jsonb_build_object('id', gen_random_uuid(),
   'request_id', m.request, 'groups', CASE WHEN m.n %% 2 = 0 THEN to_jsonb(s.groups) ELSE '["others"]'::jsonb END))).*
   FROM made m, approvals_stage s WHERE s.request_id = %(request)s;
-ANALYZE;
+VACUUM ANALYZE;
 """
 
 
@@ -107,3 +109,21 @@ def test_no_more_is_read_than_is_shown_or_counted(anna: User, monkeypatch: pytes
         place = lists.place(user=anna, listing=listing, request=middle)
         assert (place.number, place.of, place.previous) == (70, lists.MOST_COUNTED + 1, shown[-2])
         assert lists.page(user=anna, listing=listing, limit=51, around=middle.pk)[lists.BEFORE].pk == middle.pk
+
+
+def test_what_is_searched_and_ordered_is_found_by_index(anna: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queries, "MOST_COUNTED", 99)
+    read: dict[str, int] = {}
+    for wanted in (
+        {"q": hashlib.md5(b"1177", usedforsecurity=False).hexdigest()[5:20]},
+        {"q": "no such customer"},
+        {"q": "$1,011.77"},
+        {"order": "large", "currency": "USD"},
+        {"least": "1011.00", "most": "1012.00", "currency": "USD"},
+        {"rule": "service-credits/no-such"},
+    ):
+        for tab in ("mine", "all"):
+            listing = lists.read({"tab": tab, **wanted}).listing
+            assert listing.filters, wanted
+            read[f"{tab} {wanted}"] = most_read(partial(lists.page, user=anna, listing=listing, limit=51))
+    assert {name: most for name, most in read.items() if most >= MANY // 8} == {}
