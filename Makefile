@@ -32,8 +32,8 @@ test: venv-dev ## run every test
 test-fast: venv-dev ## run the tests that need neither browser nor whole stack
 	@exec $(PY) -m pytest $(SIDE_BY_SIDE) -m "not browser and not stack"
 
-bench: venv ## measure runs through real workers beside raw commits; BENCH_RUNS, BENCH_ROUNDS, BENCH_PARKED
-	@exec $(PY) -m agentops.bench
+bench: venv ## measure runs beside raw commits, and the list of approvals; PART=inbox alone, BENCH_RUNS, BENCH_INBOX
+	@exec $(PY) -m agentops.bench $(PART)
 
 check: venv-dev ## style, types, layers, sizes, migrations, locks
 	$(PY) -m ruff check .

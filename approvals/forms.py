@@ -41,7 +41,7 @@ class RuleForm(forms.Form):
     respond = forms.CharField(label="Minutes to answer", required=False)
     clock = forms.ChoiceField(label="Counted as", required=False)
     remind = forms.CharField(label="Remind after", help_text="Minutes; empty: never", required=False)
-    late = forms.ChoiceField(label="When time is up", required=False)
+    late = forms.ChoiceField(label="If nobody answers", required=False)
     valid = forms.CharField(label="Usable for minutes", required=False)
     confirm = forms.ChoiceField(label="An approval takes", choices=CONFIRMS, required=False)
     standing = forms.ChoiceField(label="Can be approved beforehand", required=False)

@@ -237,7 +237,8 @@ def _shape_problem(document: Any, error: dict[str, Any]) -> Problem:
         entry = document[section][number]
         if isinstance(entry, dict) and isinstance(entry.get("id"), str) and entry["id"]:
             where = entry["id"][:60]
-    message = _PLAIN.get(error["type"], str(error["msg"]).removeprefix("Value error, "))
+    plain = _PLAIN.get(error["type"])
+    message = plain.format(**error.get("ctx", {})) if plain else str(error["msg"]).removeprefix("Value error, ")
     # people count from one, as in "stage 1"
     named = [str(part + 1 if isinstance(part, int) else part) for part in path]
     return Problem(where=where, field=".".join(named) or "document", remedy=message)
@@ -248,6 +249,11 @@ _PLAIN = {
     "extra_forbidden": "is not a field of policies; remove it",
     "int_type": "is not a whole number; write digits alone",
     "string_too_short": "is empty; fill it in",
+    "string_too_long": "is longer than {max_length} characters; shorten it",
+    "too_short": "is empty; name at least one",
+    "too_long": "has more than {max_length}; leave some out",
+    "greater_than_equal": "is less than {ge}; write {ge} or more",
+    "less_than_equal": "is more than {le}; write {le} or less",
 }
 
 

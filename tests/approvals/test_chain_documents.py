@@ -83,7 +83,7 @@ def test_two_rules_add_up_stage_by_stage_and_all_stages_of_both_are_asked() -> N
         ({"remind_after_minutes": 240}, "ask-1, ask.remind_after_minutes: is not before"),
         ({"escalate": [{"after_minutes": 300, "group": "heads"}]}, "ask-1, ask.escalate: has times that"),
         ({"when_late": "approve"}, "ask-1, ask.when_late: Input should be 'expire' or 'reject'"),
-        ({"stages": [FINANCE | {"groups": []}]}, "ask-1, ask.stages.1.groups: List should have at least 1 item"),
+        ({"stages": [FINANCE | {"groups": []}]}, "ask-1, ask.stages.1.groups: is empty; name at least one"),
         ({"stages": [FINANCE | {"minimum": 1}]}, "ask-1, ask.stages.1.minimum: is not a field of policies; remove it"),
     ],
 )
