@@ -21,7 +21,7 @@ from approvals.models import ApprovalRequest
 from reconciliation.services import processes
 from runs.models import Run
 
-LOOKS = 20
+LOOKS = int(os.environ.get("BENCH_LOOKS", "20"))
 ALLOWED = 1.5  # times the time with the fewest
 PLACES = 2  # queries more that only a list which goes on has: what was before, what comes next
 
@@ -56,7 +56,7 @@ class Seen:
 
     p50: float
     p95: float
-    busy: float  # processor time, p95
+    busy: float  # processor time, p50: what is left when others take the machine
     queries: int
 
 
@@ -170,7 +170,9 @@ def look(*, user: User, wanted: dict[str, str]) -> dict[str, Seen]:
                 busy[name].append(1000 * cost)
                 counts[name] = min(asked.count, counts.get(name, asked.count))
     return {
-        name: Seen(p50=statistics.median(all_), p95=_p95(all_), busy=_p95(busy[name]), queries=counts[name])
+        name: Seen(
+            p50=statistics.median(all_), p95=_p95(all_), busy=statistics.median(busy[name]), queries=counts[name]
+        )
         for name, all_ in took.items()
     }
 
@@ -205,7 +207,7 @@ def _told(taken: dict[str, list[Seen]], numbers: list[int]) -> int:
         grew += [name] if asked[-1] > asked[0] + PLACES else []
         mark = f"  above {ALLOWED}" if more > ALLOWED else ""
         say(f"  {name:{width}}  {figures}   {times:9.2f}   {more:9.2f}  {', '.join(map(str, asked))}{mark}")
-    say("\np95 times is server time, busy times processor time, each with the most beside with the fewest.")
+    say("\np95 times is server time, busy times the median of processor time, the most beside the fewest.")
     if grew:
         say(f"More requests take more queries: {', '.join(grew)}")
     return 1 if grew else 0

@@ -69,6 +69,7 @@ class Proposal(models.Model):
                 | Q(amount_minor__gt=0, amount_minor__lt=10**15, currency__regex=r"^[A-Z]{3}$"),
             ),
         ]
+        indexes = [models.Index(name="proposal_tool", fields=["tool"])]  # lists of approvals are narrowed by it
 
     def __str__(self) -> str:
         return f"{self.tool} {self.number}"

@@ -121,6 +121,7 @@ def test_what_is_searched_and_ordered_is_found_by_index(anna: User, monkeypatch:
         {"order": "large", "currency": "USD"},
         {"least": "1011.00", "most": "1012.00", "currency": "USD"},
         {"rule": "service-credits/no-such"},
+        {"tool": "no.such"},
     ):
         for tab in ("mine", "all"):
             listing = lists.read({"tab": tab, **wanted}).listing
