@@ -117,6 +117,8 @@ def test_nothing_in_the_api_votes_or_settles() -> None:
         ("post", "/api/v1/runs"),
         ("get", "/api/v1/runs/{run_id}"),
         ("get", "/api/v1/operations/{operation_id}"),
+        # proposes only: policy and people decide as on any other action
+        ("post", "/api/v1/operations/{operation_id}/reversal"),
         # what stands beside an answer: a comment, an answer to a question, withdrawing one's own request
         ("get", "/api/v1/requests/{request_id}"),
         ("post", "/api/v1/requests/{request_id}/{verb}"),
