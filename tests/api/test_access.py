@@ -107,6 +107,7 @@ BESIDE_AN_ANSWER = {
     "approvals.services": {"claiming", "closing", "freezing", "talking"},
     "approvals.services.acting": {"Acted"},
     "approvals.services.freezing": {"FreezeResult"},
+    "reconciliation.services": {"reversals"},  # proposes one; it decides nothing
 }
 
 
