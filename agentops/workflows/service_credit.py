@@ -213,7 +213,9 @@ def _reply_draft(credit: Done) -> Draft:
         f"service disruption {effect['incident']}, as your service level agreement provides. {where} "
         f"The credit's number is {credit.reference}.\n\nWe are sorry for the disruption.\n\nKind regards"
     )
-    reply = {"ticket": effect["ticket"], "subject": f"Service credit for {effect['incident']}", "body": body}
+    # one reply a credit: where one was reversed and is made anew, the customer hears of the other one as well
+    subject = f"Service credit {credit.reference} for {effect['incident']}"[:150]
+    reply = {"ticket": effect["ticket"], "subject": subject, "body": body}
     return Draft(step="draft_reply", action=Action(DRAFT_REPLY.name, DRAFT_REPLY.version, reply), rests_on=())
 
 
