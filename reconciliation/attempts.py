@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from reconciliation.classification import WITHOUT_EFFECT, Sent
+from reconciliation.classification import WITHOUT_EFFECT, Result, Sent
 from reconciliation.models import Attempt, Observation, Operation
 from runs.money import MAX_MINOR
 
@@ -18,12 +18,22 @@ def sent_attempts(*, operation: Operation) -> list[Sent]:
         Sent(
             epoch=one.epoch,
             opened_at=one.opened_at,
-            send_before=one.send_before,
+            send_before=_begun_by(one),
             call_limit=dt.timedelta(seconds=one.call_limit_seconds),
             can_wake=one.may_wake,
         )
         for one in operation.attempts.select_related("sender").order_by("number")
     ]
+
+
+def _begun_by(one: Attempt) -> dt.datetime:
+    """When its call had begun at the latest. A sender that was frozen after its last look at the time may call later
+    than it should; once it has reported, or is known to have ended, it begins no call any more."""
+    if one.result in WITHOUT_EFFECT:
+        return one.send_before
+    own = one.closed_at if one.result != Result.SENDER_GONE else None
+    last = own or one.sender.ended_at
+    return one.send_before if last is None else max(one.send_before, last)
 
 
 def may_have_acted(*, operation: Operation) -> list[Attempt]:

@@ -57,8 +57,8 @@ def unless_pending(*, outcome: Outcome, pending: bool, contract: Contract) -> Ou
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """What the rules need to know of an attempt. `can_wake`: its sender may still act (neither closed by itself nor
-    its process recorded as ended)."""
+    """What the rules need to know of an attempt. `send_before`: when its call had begun at the latest. `can_wake`: its
+    sender may still act (neither closed by itself nor its process recorded as ended)."""
 
     epoch: int
     opened_at: dt.datetime

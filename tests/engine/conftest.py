@@ -21,7 +21,7 @@ from agentops.steps.base import Next, Step
 from agentops.workflows.registry import WORKFLOWS
 from approvals.models import ApprovalRequest
 from approvals.services import votes
-from reconciliation import classification
+from reconciliation import classification, reversing
 from reconciliation.models import Operation
 from reconciliation.services import gates, processes
 from runs import clock, retry
@@ -30,7 +30,7 @@ from runs.services import principals
 from runs.tools.registry import TOOLS
 from tests import published, sandbox_process
 from tests.engine import known
-from tests.engine.history import TIME, TOOL
+from tests.engine.model_run import CONTRACTS, TIME
 from tests.engine.quick import quicken
 from tests.engine.workers import Workers
 from tests.sandbox_process import SandboxProcess
@@ -95,8 +95,9 @@ def model(db: str, monkeypatch: pytest.MonkeyPatch) -> None:
         return Next.GO_ON
 
     monkeypatch.setattr(settling, "attempt", attempt)
+    monkeypatch.setattr(reversing, "contract", CONTRACTS.__getitem__)
     document = {"rules": [{"id": "all", "effect": "allow", "text": "Everything is allowed", "when": "true"}]}
-    published.publish(slug="model", name="Model", tools=[TOOL], document=document, note="")
+    published.publish(slug="model", name="Model", tools=list(CONTRACTS), document=document, note="")
 
 
 class World:

@@ -26,6 +26,8 @@ class Effect:
     reference: str
     identity: str
     visible_from: dt.datetime
+    pending: bool = False  # taken on, and not decided yet
+    void: bool = False  # undone since, or not carried out after all
 
 
 @dataclass
@@ -50,8 +52,9 @@ class Receiver:
         self.underway.append(packet)
         return packet
 
-    def deliver(self, packet: Packet, *, lag: float) -> Record | None:
-        """The call arrives; its effect takes `lag` (0 to 1) of the settling time to show. None: too late."""
+    def deliver(self, packet: Packet, *, lag: float, pending: bool = False) -> Record | None:
+        """The call arrives; its effect takes `lag` (0 to 1) of the settling time to show, and may at first be taken on
+        only (`pending`). None: too late."""
         self.underway.remove(packet)
         now = self.clock.now()
         if now > packet.ends:
@@ -61,7 +64,7 @@ class Receiver:
         if honours and kept is not None and now < kept[1] + self.contract.retention:
             return self._record(kept[0])
         shows = now + self.contract.settling * lag
-        effect = Effect(f"CN-{uuid.uuid4().hex[:8]}", packet.identity, shows)
+        effect = Effect(f"CN-{uuid.uuid4().hex[:8]}", packet.identity, shows, pending)
         self.effects.append(effect)
         self.keys[packet.wire_key] = (effect, now)
         return self._record(effect)
@@ -76,6 +79,18 @@ class Receiver:
     def may_still_arrive(self) -> bool:
         return any(one.ends >= self.clock.at for one in self.underway)
 
+    @property
+    def standing(self) -> list[Effect]:
+        """The effects of which something stands."""
+        return [one for one in self.effects if not one.void]
+
     @staticmethod
     def _record(effect: Effect) -> Record:
-        return Record(reference=effect.reference, identity=effect.identity, raw={"reference": effect.reference})
+        return Record(
+            reference=effect.reference,
+            identity=effect.identity,
+            void=effect.void,
+            pending=effect.pending,
+            mismatch={"status": ("issued", "void")} if effect.void else {},
+            raw={"reference": effect.reference},
+        )

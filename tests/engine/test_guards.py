@@ -21,7 +21,8 @@ from runs.models import Event, Evidence, Proposal, Run
 from runs.models.run import RunState
 from runs.tools.base import Lookup, Record, Repeat
 from tests.engine.conftest import World
-from tests.engine.history import LOST, TIME, TOOL, History
+from tests.engine.history import LOST, History
+from tests.engine.model_run import TIME, TOOL
 
 MODELS = (Event, Evidence, Proposal, ApprovalRequest, Decision, Operation, Attempt, Observation)
 
