@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from reconciliation import csvfile, statement_queries, statement_words
 from reconciliation.columns import BadLine, Columns, parse
 from reconciliation.models import Case, Difference, Statement, StatementFile
-from reconciliation.services import backed, statements
+from reconciliation.services import backed, statement_stopping, statements
 from reconciliation.services.statements import StatementResult
 from reconciliation.statement_forms import ColumnsForm, PeriodForm, UploadForm
 from reconciliation.views import OTHER_LOGIN
@@ -107,7 +107,7 @@ def statement_upload(request: HttpRequest) -> HttpResponse:
 
 
 def _found(number: int) -> Statement:
-    found = Statement.objects.select_related("asked_by", "file").defer("file__content")
+    found = Statement.objects.select_related("asked_by", "stopped_by", "file").defer("file__content")
     return get_object_or_404(found, pk=number)
 
 
@@ -141,6 +141,7 @@ def statement_page(request: HttpRequest, number: int) -> HttpResponse:
         "page": page,
         "more": len(rows) > PAGE,
         "backed": backed.backed(statement=found)[: backed.MOST] if found.finished_at else [],
+        "dialog": request.GET.get("act", ""),
         "may_settle": request.user.has_perm("reconciliation.settle_case"),
         **_sums(found, looks),
     }
@@ -268,6 +269,42 @@ def _unread(rows: list[csvfile.Row], columns: Columns) -> list[tuple[int, str]] 
         else:
             return None
     return bad or None
+
+
+@require_POST
+@needs("reconciliation.settle_case")
+def statement_stop(request: HttpRequest, number: int) -> HttpResponse:
+    """Stop it where it is, for a reason."""
+    if someone_else(request):
+        return refused(request, reason=OTHER_LOGIN)
+    result = statement_stopping.stop(
+        number=_found(number).pk,
+        reason=request.POST.get("reason", "")[:2000],
+        principal=principals.of_user(user=user_of(request)),
+    )
+    return _back(request, number, result, "{} is stopped. What was read is kept, and says nothing of what is missing.")
+
+
+@require_POST
+@needs("reconciliation.settle_case")
+def statement_go_on(request: HttpRequest, number: int) -> HttpResponse:
+    """Go on where it was stopped."""
+    if someone_else(request):
+        return refused(request, reason=OTHER_LOGIN)
+    result = statement_stopping.go_on(number=_found(number).pk, principal=principals.of_user(user=user_of(request)))
+    return _back(request, number, result, "{} goes on where it was stopped.")
+
+
+def _back(request: HttpRequest, number: int, result: StatementResult, done: str) -> HttpResponse:
+    """To the statement's page, with what came of it."""
+    if not result.ok:
+        said, page = _refusal(request, result)
+        if page is not None:
+            return page
+        messages.error(request, said)
+    else:
+        messages.success(request, done.format(f"ST-{number}"))
+    return redirect("statement", number)
 
 
 @require_GET

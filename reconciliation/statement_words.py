@@ -50,6 +50,7 @@ STAGES = {
     "reading": "Being read",
     "matching": "Being compared",
     "comparing": "Being compared",
+    "stopped": "Stopped",
     "finished": "Compared",
 }
 
@@ -67,6 +68,9 @@ _SAID = {
     "too_many_lines": "The file has more than 100,000 lines. Export a shorter period.",
     "not_waiting": "Somebody has said already what the columns of this file mean.",
     "unlike_columns": "The file has no such columns. Nothing was recorded.",
+    "reason_needed": "Say why it is stopped: it stays in the record.",
+    "not_going": "It is not being read or compared any more. Nothing was stopped.",
+    "not_stopped": "Somebody has continued it already, or it was not stopped.",
     "evidence_needed": "Say what it is and what was done: it stays in the record.",
     "noted_before": "{by} has noted this already. Yours was not recorded.",
 }

@@ -21,6 +21,8 @@ urlpatterns = [
     path("statements/<int:number>/", statement_views.statement_page, name="statement"),
     path("statements/<int:number>/columns", statement_views.statement_columns, name="statement_columns"),
     path("statements/<int:number>/settle", backed_views.statement_settle, name="statement_settle"),
+    path("statements/<int:number>/stop", statement_views.statement_stop, name="statement_stop"),
+    path("statements/<int:number>/go-on", statement_views.statement_go_on, name="statement_go_on"),
     path("statements/<int:number>/export", statement_views.statement_export, name="statement_export"),
     path("statements/differences/<int:difference_id>/note", statement_views.difference_note, name="difference_note"),
 ]

@@ -29,7 +29,8 @@ R = LineResult
 
 class Statement(models.Model):
     """Its parts of work follow each other: `read_at` every line is there, `matched_at` each line is judged,
-    `finished_at` our own operations are judged as well."""
+    `finished_at` our own operations are judged as well. A person may stop it before that; nothing goes on then, until
+    somebody continues it."""
 
     class Source(models.TextChoices):
         READ = "read", "Read from the system"
@@ -52,6 +53,9 @@ class Statement(models.Model):
     read_at = models.DateTimeField(null=True, blank=True)
     matched_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
+    stopped_at = models.DateTimeField(null=True, blank=True, help_text="it is left as it is until it is continued")
+    stopped_by = models.ForeignKey(Principal, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    stopped_because = models.TextField(blank=True, help_text="why it was stopped last, as whoever did it gave it")
 
     class Meta:
         constraints = [
@@ -68,7 +72,13 @@ class Statement(models.Model):
                 name="statement_due_until_finished",
                 condition=Q(finished_at__isnull=False, due_at__isnull=True)
                 | Q(finished_at__isnull=True, due_at__isnull=False)
+                | Q(stopped_at__isnull=False, due_at__isnull=True)
                 | Q(source="file", columns__isnull=True, due_at__isnull=True),
+            ),
+            models.CheckConstraint(
+                name="statement_stopped_for_a_reason",
+                condition=Q(stopped_at__isnull=True)
+                | Q(finished_at__isnull=True, due_at__isnull=True, stopped_by__isnull=False) & ~Q(stopped_because=""),
             ),
         ]
         indexes = [models.Index(name="statement_due", fields=["due_at"], condition=Q(due_at__isnull=False))]
@@ -86,7 +96,12 @@ class Statement(models.Model):
 
     @property
     def stage(self) -> str:
-        """columns (a person has to say what they mean), reading, matching, comparing or finished."""
+        """columns (a person has to say what they mean), reading, matching, comparing, stopped or finished."""
+        return "stopped" if self.stopped_at else self.part
+
+    @property
+    def part(self) -> str:
+        """The part of the work that it is in, whether or not it was stopped there."""
         if self.is_file and self.columns is None:
             return "columns"
         if self.read_at is None:

@@ -63,7 +63,8 @@ def work(*, number: int, seconds: float) -> int:
         pause = retry.backoff(attempt=statement.failures + 5, base=1, cap=300)
         _put_off(statement, f"It broke off ({type(problem).__name__}).", clock.now() + pause, failed=True)
         return steps
-    Statement.objects.filter(pk=number, finished_at__isnull=True, problem="").update(due_at=clock.ClockTimestamp())
+    going = Statement.objects.filter(pk=number, finished_at__isnull=True, stopped_at__isnull=True, problem="")
+    going.update(due_at=clock.ClockTimestamp())
     return steps + 1
 
 
@@ -103,19 +104,18 @@ def _page(statement: Statement) -> bool:
 
 
 def _put_off(statement: Statement, problem: str, until: dt.datetime, *, failed: bool) -> None:
-    mine = Statement.objects.filter(pk=statement.pk, pages=statement.pages, cursor=statement.cursor)
+    mine = Statement.objects.filter(
+        pk=statement.pk, pages=statement.pages, cursor=statement.cursor, stopped_at__isnull=True
+    )
     mine.update(problem=problem, due_at=until, failures=F("failures") + int(failed))
 
 
 def _store_page(statement: Statement, page: ListPage) -> bool:
     with transaction.atomic(durable=True):
         mine = Statement.objects.select_for_update().get(pk=statement.pk)
-        if (mine.pages, mine.cursor, mine.read_at) != (statement.pages, statement.cursor, None):
-            return False  # another worker has stored this page
-        before = mine.lines.count()
-        lines = [_line(mine, before + place, one) for place, one in enumerate(page.lines, start=1)]
-        StatementLine.objects.bulk_create(lines, ignore_conflicts=True, batch_size=500)
-        added = mine.lines.count() - before
+        if not _awaits(mine, statement):
+            return False  # another worker has stored this page, or it was stopped: then it is read again later
+        added = _add(mine, page)
         if page.cursor and (not added or mine.pages >= MOST_PAGES):
             mine.problem = "The list goes in circles: a page brought nothing new and says that more follows."
             mine.due_at, mine.failures = clock.now() + retry.backoff(attempt=6, cap=300), mine.failures + 1
@@ -131,10 +131,29 @@ def _store_page(statement: Statement, page: ListPage) -> bool:
     return True
 
 
-def _line(statement: Statement, number: int, one: Listed) -> StatementLine:
+def _add(statement: Statement, page: ListPage) -> int:
+    """Store what the page has and no page before it had, at the same cost however many there were; says how many."""
+    read: dict[str, StatementLine] = {}
+    for one in page.lines:
+        line = _line(statement, one)
+        read.setdefault(line.key, line)
+    known = set(statement.lines.filter(key__in=read).values_list("key", flat=True))
+    new = [line for line in read.values() if line.key not in known]
+    last = statement.lines.order_by("-number").values_list("number", flat=True).first() or 0
+    for place, line in enumerate(new, start=last + 1):
+        line.number = place
+    StatementLine.objects.bulk_create(new, batch_size=500)
+    return len(new)
+
+
+def _awaits(mine: Statement, known: Statement) -> bool:
+    """Is the locked statement still where it was when this part was read, and is it to go on?"""
+    return mine.stopped_at is None and (mine.pages, mine.cursor, mine.read_at) == (known.pages, known.cursor, None)
+
+
+def _line(statement: Statement, one: Listed) -> StatementLine:
     return StatementLine(
         statement=statement,
-        number=number,
         key=storable(one.key)[:200],
         reference=storable(one.reference)[:200],
         identity=storable(one.identity)[:200],
@@ -168,7 +187,7 @@ def _file_part(statement: Statement, until: float) -> bool:
 def _store_part(statement: Statement, part: list[csvfile.Row], columns: Columns) -> bool:
     with transaction.atomic(durable=True):
         mine = Statement.objects.select_for_update().get(pk=statement.pk)
-        if (mine.pages, mine.cursor, mine.read_at) != (statement.pages, statement.cursor, None):
+        if not _awaits(mine, statement):
             return False
         now = clock.now()
         StatementLine.objects.bulk_create(_read(mine, part, columns, now), ignore_conflicts=True, batch_size=500)

@@ -26,7 +26,8 @@ TOPIC = "statements"
 class StatementResult:
     """`code` is ok, or the refusal: no_right; of a period: no_ledger, period_empty, period_too_long, period_not_over
     (`detail` has the seconds to wait); of a file: empty_file, too_large, not_text, no_header, too_many_lines; of
-    columns: not_waiting, unlike_columns; of a note: evidence_needed, noted_before (`detail` says by whom)."""
+    columns: not_waiting, unlike_columns; of stopping and continuing: reason_needed, not_going, not_stopped; of a note:
+    evidence_needed, noted_before (`detail` says by whom)."""
 
     code: str
     statement: Statement | None = None

@@ -9,6 +9,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from reconciliation.models import Case, Difference, Statement
+from reconciliation.services import statement_stopping
 from runs import clock
 from tests.pages.conftest import Visitor, chromium, site, visitor
 from tests.statements.conftest import Books
@@ -145,7 +146,10 @@ def test_the_pages_are_sound_in_a_browser(books: Books, visitor: Visitor, theme:
         problem="Billing gave no complete answer (ReadTimeout).", failures=3,
         due_at=clock.read() + dt.timedelta(minutes=2),
     )  # fmt: skip
+    stopped = books.ask()
+    assert statement_stopping.stop(number=stopped.pk, reason="It is the wrong month.", principal=books.tomas).ok
     seen = {
+        "stopped": f"/statements/{stopped.pk}/", "stop": f"/statements/{waiting.pk}/?act=stop",
         "list": "/statements/", "result": f"/statements/{read.pk}/", "file": f"/statements/{file.pk}/?result=unread",
         "waiting": f"/statements/{waiting.pk}/", "cases": "/cases/",
         "case": f"/cases/{Case.objects.get().pk}/",
