@@ -1,9 +1,10 @@
 """`python -m agentops.bench`: a throw-away stack, the plain workflow through its workers, and raw commits beside it;
-then the list of approvals with few and very many requests. `python -m agentops.bench inbox` is that last part alone.
+then the list of approvals with few and very many requests, and statements of few and very many lines.
+`python -m agentops.bench inbox` is that part alone, `… statements` that one.
 
 BENCH_RUNS (300) is how many runs a round takes, BENCH_ROUNDS (3) how often everything is measured, BENCH_PARKED
 (10000,100000) with how many parked runs latency and memory are measured as well, BENCH_INBOX (1000,100000) with
-how many requests the list is looked at, BENCH_LOOKS (20) how often in each way.
+how many requests the list is looked at, BENCH_LOOKS (20) how often in each way, BENCH_LINES (1000,100000) how long the statements are.
 """
 
 import os
@@ -19,7 +20,7 @@ SETTINGS = "agentops.bench.settings"
 NOWHERE = "http://127.0.0.1:9"  # no system outside takes part
 
 
-PARTS = ("runs", "inbox")
+PARTS = ("runs", "inbox", "statements")
 
 
 def main(wanted: list[str]) -> int:
@@ -56,6 +57,10 @@ def _measured(part: str) -> int:
                 count, rounds = int(os.environ.get("BENCH_RUNS", "300")), int(os.environ.get("BENCH_ROUNDS", "3"))
                 parked = _numbers("BENCH_PARKED", "10000,100000")
                 return report.measure_all(stack=stack, rounds=rounds, count=count, parked=parked)
+            if part == "statements":
+                from agentops.bench import report
+
+                return report.measure_statements(stack=stack, lines=_numbers("BENCH_LINES", "1000,100000"))
             from agentops.bench import inbox
 
             return inbox.measure_inbox(stack=stack, numbers=_numbers("BENCH_INBOX", "1000,100000"))

@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Any, ClassVar
 
 from agentops.workflows.base import (
@@ -23,7 +24,7 @@ from runs.actions import Action
 from runs.money import Strict
 from runs.tools.base import Contract, Lookup, Reading, Record, Repeat
 from runs.tools.http import Connection
-from runs.tools.registry import SYSTEMS, TOOLS
+from runs.tools.registry import LEDGERS, SYSTEMS, TOOLS
 
 NAME = "plain"
 NOTE = "x" * 100
@@ -168,3 +169,4 @@ def register() -> None:
     WORKFLOWS[NAME] = {"1": Plain()}
     TOOLS[NOTE_CONTRACT.name] = KeepNote
     SYSTEMS["plain"] = SYSTEMS["billing"]
+    LEDGERS["plain"] = import_module("agentops.bench.listed").Notes

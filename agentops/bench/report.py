@@ -9,7 +9,8 @@ from pathlib import Path
 from django.contrib.auth.models import User
 
 from agentops import engine
-from agentops.bench import measure, parked, raw
+from agentops.bench import measure, parked, raw, statements
+from agentops.bench.machine import say, seconds_used
 from agentops.local.stack import Stack
 from approvals.models import ApprovalRequest, Policy, PolicyVersion
 from reconciliation.models import WorkerProcess
@@ -18,12 +19,16 @@ from runs.models import Principal, Run
 
 PROCESSES = ("web", "worker", "relay")
 CPU = ("worker", "relay", "postgres")
-TICKS = os.sysconf("SC_CLK_TCK")
 LATENCIES = 40
 
 
-def say(text: str = "") -> None:
-    print(text, flush=True)
+def measure_statements(*, stack: Stack, lines: list[int]) -> int:
+    """Print the table of statements alone; nobody else is at work on the stack."""
+    manager = measure.prepare()
+    [item] = measure.submit(count=1)
+    run = _played(item, manager)
+    _print(statements.measure_statements(stack=stack, like=run.operations.get(), sizes=lines))
+    return 0
 
 
 def measure_all(*, stack: Stack, rounds: int, count: int, parked: list[int]) -> int:
@@ -44,11 +49,27 @@ def measure_all(*, stack: Stack, rounds: int, count: int, parked: list[int]) -> 
     rows.append(("processor time a run, ms", ", ".join(f"{name} {spent:.1f}" for name, spent in cpu.items())))
     rows.append(("worker start to first step, s", f"{_cold(stack, manager):.2f}"))
     rows += _with_parked(stack, manager, parked)
+    _print(rows)
+    return 0
+
+
+def _print(rows: list[tuple[str, str]]) -> None:
     width = max(len(name) for name, _ in rows)
     say()
     for name, figure in rows:
         say(f"  {name:{width}}  {figure}")
-    return 0
+
+
+def _played(item: str, manager: User) -> Run:
+    """The run of this item, carried out here."""
+    run = Run.objects.get(subject=item)
+    engine.advance(run_id=run.pk)
+    measure.approve(items=[item], manager=manager)
+    engine.advance(run_id=run.pk)
+    run.refresh_from_db()
+    if run.state != "completed":
+        raise measure.BenchFailed(f"the run is {run.state}")
+    return run
 
 
 def _taken_down(stack: Stack, manager: User) -> tuple[raw.Writes, str]:
@@ -59,13 +80,7 @@ def _taken_down(stack: Stack, manager: User) -> tuple[raw.Writes, str]:
     processes.current()
     with raw.taking_down() as writes:
         [item] = measure.submit(count=1)
-        run = Run.objects.get(subject=item)
-        engine.advance(run_id=run.pk)
-        measure.approve(items=[item], manager=manager)
-        engine.advance(run_id=run.pk)
-    run.refresh_from_db()
-    if run.state != "completed":
-        raise measure.BenchFailed(f"the run is {run.state}")
+        _played(item, manager)
     for name in ("worker", "relay"):
         stack.start(name)
     return writes, item
@@ -83,28 +98,14 @@ def _throughput(
     spent = dict.fromkeys(CPU, 0.0)
     for number in range(1, rounds + 1):
         floor = raw.replay_per_second(writes=writes, item=item, keep=keep, url=stack.env["DATABASE_URL"], count=count)
-        before = {name: _cpu(stack, name) for name in CPU}
+        before = {name: seconds_used(stack=stack, name=name) for name in CPU}
         through = measure.runs_per_second(count=count, manager=manager)
-        spent = {name: spent[name] + _cpu(stack, name) - before[name] for name in CPU}
+        spent = {name: spent[name] + seconds_used(stack=stack, name=name) - before[name] for name in CPU}
         say(f"  round {number}: {through:.1f} runs/s, raw {floor:.1f}, load {os.getloadavg()[0]:.1f}")
         ours.append(through)
         floors.append(floor)
     each = {name: 1000 * seconds / (rounds * count) for name, seconds in spent.items()}
     return statistics.median(ours), statistics.median(floors), each
-
-
-def _cpu(stack: Stack, name: str) -> float:
-    """Seconds of processor time that a program has used so far, its children's with it; see proc(5), stat."""
-    leaders = stack.pids(name)
-    total = 0
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            pid, rest = int(path.parent.name), path.read_text().rpartition(")")[2].split()
-        except OSError:  # it ended just now
-            continue
-        if pid in leaders or int(rest[1]) in leaders:
-            total += int(rest[11]) + int(rest[12])
-    return total / TICKS
 
 
 def _cold(stack: Stack, manager: User) -> float:
