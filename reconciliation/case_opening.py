@@ -1,18 +1,20 @@
-"""Opening a case, once per operation and kind, and closing it when asking the other side has settled the matter.
+"""Opening a case, once per operation and kind (what differs about a settled operation is one case, whichever kind was
+found first), and closing it when asking the other side has settled the matter.
 What comes to light while it is open is added to it: nothing that it says is ever replaced.
 
 Building blocks inside the caller's transaction: the run and the operation are locked.
 """
 
 from reconciliation.models import Case, Operation
-from reconciliation.models.case import CaseState
+from reconciliation.models.case import OF_THEIR_RECORD, CaseState
 from runs import clock, hot, record
 from runs.models import Principal, Run
 
 
 def open_case(*, run: Run, operation: Operation, kind: Case.Kind, why: str, actor: Principal) -> Case:
-    found = Case.objects.select_for_update(of=("self",)).filter(operation=operation, kind=kind)
-    if (already := found.exclude(state=CaseState.RESOLVED).first()) is not None:
+    kinds = OF_THEIR_RECORD if operation.is_settled and kind in OF_THEIR_RECORD else {kind}
+    found = Case.objects.select_for_update(of=("self",)).filter(operation=operation, kind__in=kinds)
+    if (already := found.exclude(state=CaseState.RESOLVED).order_by("number").first()) is not None:
         if f"; {why}; " not in f"; {already.why}; ":
             already.why = f"{already.why}; {why}"
             already.save(update_fields=["why"])

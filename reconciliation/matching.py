@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from reconciliation.comparison import in_words
 
 CONFIRMED, DIFFERENT, DUPLICATE, UNCONFIRMED = "confirmed", "different", "duplicate", "unconfirmed"
+OTHER_AMOUNT, OTHER_ACCOUNT, MISSING_HERE, MISSING_THERE = (
+    "other_amount", "other_account", "missing_here", "missing_there",
+)  # fmt: skip
 MISSING, UNKNOWN, NOT_OURS, UNREAD = "missing", "unknown", "not_ours", "unread"
 # the effect's fields that say whose account it is; a line's account is any of them
 ACCOUNT_FIELDS = ("customer", "account", "account_name")
@@ -60,8 +63,7 @@ class Ours:
 class Judged:
     """`lines` gives (result, what it tells) for each line in the order given; `result` and `tells` are the operation's,
     by the one line that is it.
-    `case` is different or duplicate where a person has to look, `about` then names what is disputed, the same every
-    time."""
+    `case` is the kind of case where a person has to look, `about` then names what is disputed, the same every time."""
 
     lines: tuple[tuple[str, str], ...]
     result: str
@@ -92,8 +94,18 @@ def judge(*, ours: Ours, lines: Sequence[Theirs]) -> Judged:
     if differs:
         one = lines[main]
         about = (DIFFERENT, one.reference, str(one.amount_minor), one.currency, one.account, str(one.void))
-        return Judged(lines=told, result=result, tells=tells, case=DIFFERENT, about=about)
+        return Judged(lines=told, result=result, tells=tells, case=_kind(ours, one), about=about)
     return Judged(lines=told, result=result, tells=tells)
+
+
+def _kind(ours: Ours, line: Theirs) -> str:
+    """Of what kind the case about these differences is."""
+    if ours.state == "failed":
+        return MISSING_HERE
+    differing = frozenset(_mismatch(ours, line))
+    if ours.state != "succeeded" or line.void or (ours.references and line.reference not in ours.references):
+        return DIFFERENT
+    return {frozenset({"amount_minor"}): OTHER_AMOUNT, frozenset({"account"}): OTHER_ACCOUNT}.get(differing, DIFFERENT)
 
 
 def _main(ours: Ours, lines: Sequence[Theirs]) -> int:
@@ -122,6 +134,16 @@ def _differences(ours: Ours, line: Theirs) -> str:
         return "" if line.void else f"our record says that {line.reference} was reversed, and it stands there"
     if line.void:
         return f"{line.reference} is void there"
+    mismatch = _mismatch(ours, line)
+    words = in_words(mismatch=mismatch, currency=ours.currency) if mismatch else ""
+    if ours.references and line.reference not in ours.references:
+        here = ours.reference or sorted(ours.references)[0]
+        words += ("; " if words else "") + f"it is {line.reference} there and {here} here"
+    return words
+
+
+def _mismatch(ours: Ours, line: Theirs) -> dict[str, tuple[str, str]]:
+    """Field → (ours, theirs) where they differ."""
     mismatch: dict[str, tuple[str, str]] = {}
     if (line.amount_minor, line.currency) != (ours.amount_minor, ours.currency):
         mismatch["amount_minor"] = (str(ours.amount_minor), str(line.amount_minor))
@@ -131,11 +153,7 @@ def _differences(ours: Ours, line: Theirs) -> str:
         mismatch["account"] = (" or ".join(sorted(ours.accounts)), line.account)
     if line.identity and ours.identity and line.identity != ours.identity:
         mismatch["identity"] = (ours.identity, line.identity)
-    words = in_words(mismatch=mismatch, currency=ours.currency) if mismatch else ""
-    if ours.references and line.reference not in ours.references:
-        here = ours.reference or sorted(ours.references)[0]
-        words += ("; " if words else "") + f"it is {line.reference} there and {here} here"
-    return words
+    return mismatch
 
 
 def accounts_of(*, effect: Mapping[str, object]) -> frozenset[str]:

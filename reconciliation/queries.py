@@ -1,10 +1,11 @@
 """Reads for the desk: what could not be settled by machine, and what is still being asked about."""
 
+import datetime as dt
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Min, OuterRef, Q, QuerySet, Subquery
 
 from reconciliation.models import Attempt, Case, Correction, Observation, Operation, ProposedVerdict
 from reconciliation.models.case import ABOUT_OUR_RECORD, NOTED_SINCE, CaseState
@@ -17,11 +18,19 @@ QUEUE_LIMIT = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
-    """`cases` are open or claimed; `asking` are operations without a case that the system itself still asks about."""
+    """`cases` are open or claimed, `kinds` all that are open as (key, words, how many), `oldest` when the first of all
+    was opened; `asking` are operations without a case that the system itself still asks about."""
 
     cases: list[Case]
+    kinds: list[tuple[str, str, int]]
+    oldest: dt.datetime | None
     asking: list[Operation]
     risks: list[Risk]
+
+    @property
+    def open(self) -> int:
+        """How many cases are open, of whatever kind."""
+        return sum(number for _, _, number in self.kinds)
 
     @property
     def at_risk(self) -> list[Money]:
@@ -42,16 +51,23 @@ def open_cases() -> QuerySet[Case]:
     return found.select_related("operation__run", "claimed_by")
 
 
-def desk(*, sort: str = "age") -> Desk:
-    """Open cases and unsettled operations, the oldest first (`sort` age) or the largest first within each currency
-    (`amount`)."""
+def desk(*, sort: str = "age", kind: str = "") -> Desk:
+    """Open cases, of that kind alone if one is given, and unsettled operations, the oldest first (`sort` age) or the
+    largest first within each currency (`amount`)."""
     order = ("operation__currency", "-operation__amount_minor", "opened_at") if sort == "amount" else ("opened_at",)
-    cases = list(open_cases().order_by(*order, "number")[:QUEUE_LIMIT])
+    wanted = open_cases().filter(kind=kind) if kind else open_cases()
+    cases = list(wanted.order_by(*order, "number")[:QUEUE_LIMIT])
+    counted = Case.objects.exclude(state=CaseState.RESOLVED).order_by().values_list("kind")
+    numbers = dict(counted.annotate(number=Count("pk")))
+    kinds = [
+        (key, str(words), numbers.get(key, 0)) for key, words in Case.Kind.choices if key in numbers or key == kind
+    ]
     asking = Operation.objects.filter(state__in=UNCONFIRMED).exclude(
         cases__state__in=[CaseState.OPEN, CaseState.CLAIMED]
     )
     asking = asking.annotate(**_last_probe("pk")).select_related("run").order_by("unknown_since", "created_at")
-    return Desk(cases=cases, asking=list(asking[:QUEUE_LIMIT]), risks=at_risk())
+    oldest = Case.objects.exclude(state=CaseState.RESOLVED).aggregate(at=Min("opened_at"))["at"]
+    return Desk(cases=cases, kinds=kinds, oldest=oldest, asking=list(asking[:QUEUE_LIMIT]), risks=at_risk())
 
 
 def proposal(*, case: Case) -> ProposedVerdict | None:

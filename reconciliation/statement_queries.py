@@ -13,6 +13,7 @@ from reconciliation.models.statement import LineResult
 from runs.money import Money
 
 R = LineResult
+NO_CASE = ("", "")
 LATEST = 100
 PREVIEW = 5
 _STANDS = Case(When(void=True, then=Value(0)), default=F("amount_minor"), output_field=BigIntegerField())
@@ -87,19 +88,25 @@ def entries(*, statement: Statement, result: str, start: int = 0, limit: int | N
 
 EXPORTED = (
     "Line", "Result", "Their reference", "Identity", "Account", "Their amount", "Currency", "Recorded", "Void",
-    "Our reference", "Our amount", "Our currency", "Run", "What it tells",
+    "Our reference", "Our amount", "Our currency", "Run", "What it tells", "Case", "Kind of case",
 )  # fmt: skip
 
 
 def exported(*, statement: Statement) -> Iterator[list[object]]:
     """Every line and every operation that only we have, as rows of a file."""
     ours = {one.operation_id: one for one in statement.ours.select_related("operation")}
+    cases = _cases(statement)
     for line in statement.lines.select_related("operation").order_by("number", "pk").iterator(chunk_size=2000):
-        yield _row(
-            Entry(line=line, ours=ours.get(line.operation_id) if line.operation_id else None, result=line.result)
-        )
+        mine = ours.get(line.operation_id) if line.operation_id else None
+        yield [*_row(Entry(line=line, ours=mine, result=line.result)), *cases.get(line.operation_id, NO_CASE)]
     for one in statement.ours.filter(result=R.MISSING).select_related("operation").order_by("pk"):
-        yield _row(Entry(line=None, ours=one, result=one.result))
+        yield [*_row(Entry(line=None, ours=one, result=one.result)), *cases.get(one.operation_id, NO_CASE)]
+
+
+def _cases(statement: Statement) -> dict[Any, tuple[str, str]]:
+    """By operation, the case that this statement opened about it: its name and kind."""
+    found = statement.differences.filter(case__isnull=False).select_related("case").order_by("pk")
+    return {one.case.operation_id: (one.case.label, one.case.get_kind_display()) for one in found if one.case}
 
 
 def _plain(minor: int | None, currency: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib import messages
 from django.db.models import Prefetch
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
@@ -37,11 +37,15 @@ OTHER_LOGIN = "This page was opened under another login, so nothing was recorded
 def queue(request: HttpRequest) -> HttpResponse:
     now = clock.now()
     sort = "amount" if request.GET.get("sort") == "amount" else "age"
+    kind = request.GET.get("kind", "")
+    if kind and kind not in Case.Kind.values:
+        raise Http404
     context = {
         "section": "cases",
         "now": now,
         "sort": sort,
-        "desk": queries.desk(sort=sort),
+        "kind": kind,
+        "desk": queries.desk(sort=sort, kind=kind),
         "settled": queries.settled_counts(since=now - dt.timedelta(days=1)),
         "may_settle": request.user.has_perm("reconciliation.settle_case"),
     }

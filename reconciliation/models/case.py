@@ -17,13 +17,21 @@ class CaseState(models.TextChoices):
 
 
 S = CaseState
+# how what they have recorded and what our record says differ: one open case at a time is about that, whatever it is
+OF_THEIR_RECORD = frozenset(
+    {"different", "other_amount", "other_account", "duplicate", "missing_there", "missing_here"}
+)
 
 
 class Case(models.Model):
     class Kind(models.TextChoices):
         NOT_CONFIRMED = "not_confirmed", "Not confirmed"
         DIFFERENT = "different", "Recorded differently"
+        OTHER_AMOUNT = "other_amount", "Another amount recorded"
+        OTHER_ACCOUNT = "other_account", "On another account"
         DUPLICATE = "duplicate", "Recorded more than once"
+        MISSING_THERE = "missing_there", "Here, and not there"
+        MISSING_HERE = "missing_here", "There, and not here"
         DOUBTED = "doubted", "Our record is doubted"
         NOT_UNDONE = "not_undone", "To be undone, and could not be"
 

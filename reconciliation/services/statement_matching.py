@@ -33,7 +33,8 @@ AROUND = dt.timedelta(days=1)  # how far their clock and ours may be apart
 
 
 def match_some(*, statement: Statement, in_hand: dt.timedelta) -> bool:
-    """Judge the next lines, with all others that belong to the same operations. False when another worker has it."""
+    """Judge the next lines, with all others that belong to the same operations. False when another worker has it, or
+    it was stopped."""
     open_lines = list(statement.lines.filter(judged_at__isnull=True).order_by("id")[:SOME])
     if not open_lines:
         return _advance(statement, in_hand, matched_at=clock.now(), cursor="")
@@ -47,7 +48,9 @@ def match_some(*, statement: Statement, in_hand: dt.timedelta) -> bool:
 
 
 def _advance(statement: Statement, in_hand: dt.timedelta, **fields: object) -> bool:
-    mine = Statement.objects.filter(pk=statement.pk, matched_at=statement.matched_at, finished_at__isnull=True)
+    mine = Statement.objects.filter(
+        pk=statement.pk, matched_at=statement.matched_at, finished_at__isnull=True, stopped_at__isnull=True
+    )
     return bool(mine.update(**{"due_at": clock.now() + in_hand, "problem": "", **fields}))
 
 
@@ -100,7 +103,8 @@ def _judge(statement: Statement, operation: Operation) -> None:
 
 
 def _lines_of(statement: Statement, operation: Operation) -> list[StatementLine]:
-    mine = Q(identity=operation.identity) | Q(reference__in=operation.their_names.values("name"))
+    names = list(operation.their_names.values_list("name", flat=True))  # by value: a subquery is found by no index
+    mine = Q(identity=operation.identity) | Q(reference__in=names)
     unjudged = statement.lines.filter(mine, judged_at__isnull=True).select_for_update(of=("self",)).order_by("id")
     lines = list(unjudged)
     found = _operations(statement.system, lines)
@@ -159,8 +163,8 @@ def _open_once(run: Run, operation: Operation, statement: Statement, judged: Jud
     if Difference.objects.filter(key=key).exists():
         return
     why = f"{statement.label}, {_source(statement)}: {judged.tells}"
-    # of the one kind that a look at a settled operation opens as well, so that what it shows is added to this case
-    case = open_case(run=run, operation=operation, kind=Case.Kind.DIFFERENT, why=why, actor=actor)
+    # what the look at it by identity shows, which follows, is added to this case
+    case = open_case(run=run, operation=operation, kind=Case.Kind(judged.case), why=why, actor=actor)
     Difference.objects.create(key=key, statement=statement, case=case)
     late.want_look(operation=operation, since=clock.now())  # by identity, for the case's page
 
@@ -266,7 +270,7 @@ def _missing(statement: Statement, operation: Operation) -> None:
         )  # fmt: skip
         if not statement.is_file:
             about = (matching.MISSING, str(operation.external_reference))
-            judged = Judged(lines=(), result=matching.MISSING, tells=tells, case=matching.DIFFERENT, about=about)
+            judged = Judged(lines=(), result=matching.MISSING, tells=tells, case=matching.MISSING_THERE, about=about)
             _open_once(run, operation, statement, judged, actor)
 
 
@@ -283,7 +287,7 @@ def _alike(statement: Statement, operation: Operation, ours: Ours) -> list[str]:
 def _finish(statement: Statement) -> None:
     with transaction.atomic(durable=True):
         mine = Statement.objects.select_for_update().get(pk=statement.pk)
-        if mine.finished_at is not None:
+        if mine.finished_at is not None or mine.stopped_at is not None:
             return
         mine.finished_at, mine.due_at, mine.cursor, mine.problem = clock.now(), None, "", ""
         mine.save(update_fields=["finished_at", "due_at", "cursor", "problem"])
