@@ -89,6 +89,12 @@ def _shown(operation: Operation, reference: str) -> dict[str, Any]:
     return {}
 
 
+def planned(*, operation: Operation, reference: str) -> list[str]:
+    """Their names for all that is undone where everything of the operation is, in that order: `reference` is first."""
+    second = reference == operation.other_reference
+    return [reference, operation.external_reference or ""] if second else [reference]
+
+
 def living(*, operation: Operation) -> Reversal | None:
     """The reversal of it that was proposed, or planned, and has not ended."""
     found = Reversal.objects.select_related("run", "proposed_by", "after")
@@ -173,8 +179,8 @@ def in_order(*, run: Run) -> list[Operation]:
 
 def propose_all(*, run: Run, origin: Origin, principal: Principal, reason: str) -> list[Reversal]:
     """Reversals of everything the locked run has done and a tool declares one for, in reverse order; each is proposed
-    only once the one before it is done. One that cannot be proposed although it is declared is a person's: a case says
-    so."""
+    only once the one before it is done. Of what happened twice the first record follows on the second (`end`).
+    One that cannot be proposed although it is declared is a person's: a case says so."""
     made: list[Reversal] = []
     for operation in in_order(run=run):
         undo = undo_of(operation=operation)
@@ -208,8 +214,9 @@ def in_words(*, reversals: Sequence[Reversal]) -> str:
     """What is proposed to be undone, as a sentence; empty where nothing is."""
     if not reversals:
         return ""
-    named = ", then ".join(one.reference for one in reversals)
-    each = "It needs its own approval." if len(reversals) == 1 else "Each needs its own approval."
+    names = [name for one in reversals for name in planned(operation=one.operation, reference=one.reference)]
+    named = ", then ".join(names)
+    each = "It needs its own approval." if len(names) == 1 else "Each needs its own approval."
     return f"Reversal proposed: {named}. {each}"
 
 
@@ -282,6 +289,11 @@ def end(*, run: Run, reversal: Reversal, result: Result, what: str, actor: Princ
     elif by_itself:
         left_standing(run=run, operation=reversal.operation, why=what, actor=actor)
     following = Reversal.objects.filter(after=reversal, ended_at__isnull=True).first()
+    if result == Result.DONE and (rest := _rest(run, reversal)) is not None:
+        if following is not None:
+            following.after = rest
+            following.save(update_fields=["after"])
+        return
     if following is None:
         return
     if result == Result.DONE:
@@ -290,6 +302,23 @@ def end(*, run: Run, reversal: Reversal, result: Result, what: str, actor: Princ
     else:
         why = f"not proposed, since {reversal.reference} before it was not reversed"
         end(run=run, reversal=following, result=Result.DROPPED, what=why, actor=actor, by_itself=by_itself)
+
+
+def _rest(run: Run, reversal: Reversal) -> Reversal | None:
+    """Where all that the run did is to be undone, the record that still stands of what happened twice is next."""
+    operation = reversal.operation
+    if reversal.origin not in (Origin.CANCELLED, Origin.FAILED) or operation.state != S.SUCCEEDED:
+        return None
+    if reversal.reference == operation.external_reference or not operation.other_reversed:
+        return None
+    undo = undo_of(operation=operation)
+    if not isinstance(undo, Undo):
+        left_standing(run=run, operation=operation, why=undo, actor=reversal.proposed_by)
+        return None
+    return propose(
+        run=run, operation=operation, undo=undo, origin=Origin(reversal.origin), principal=reversal.proposed_by,
+        reason=reversal.reason,
+    )  # fmt: skip
 
 
 def undone_after_all(*, run: Run, operation: Operation, what: str, actor: Principal) -> None:

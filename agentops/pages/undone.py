@@ -93,7 +93,7 @@ def on_cancel(*, run: Run) -> OnCancel:
     for operation in reversing.in_order(run=run):
         undo = reversing.undo_of(operation=operation)
         if isinstance(undo, Undo):
-            undone.append(undo.reference)
+            undone += reversing.planned(operation=operation, reference=undo.reference)
         else:
             stays.append(f"{words.tool(operation.tool)} ({undo[:1].lower()}{undo[1:].rstrip('.')})")
     return OnCancel(undone=undone, stays=stays)

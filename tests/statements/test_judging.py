@@ -67,7 +67,7 @@ def test_each_difference_opens_one_case_however_often_it_is_read(books: Books) -
     operation.refresh_from_db()
     assert looks.due(limit=5) == [operation.pk] and looks.look(operation_id=operation.pk) is not None
     case.refresh_from_db()
-    assert case.kind == "different" and second.number in case.why and operation.external_reference in case.why
+    assert case.kind == "duplicate" and second.number in case.why and operation.external_reference in case.why
     assert cases.claim(case_number=case.pk, principal=books.tomas).ok
     settled = cases.settle(
         case_number=case.pk, principal=books.tomas, contract=None, verdict="noted", evidence="voided by hand"
@@ -85,7 +85,7 @@ def test_what_was_voided_there_is_a_difference(books: Books) -> None:
     books.billing.credit_notes.void_credit_note(note.id)
     found = books.read()
     assert results(found) == {"different": [operation.external_reference]}
-    assert "is void there" in Case.objects.get().why
+    assert "is void there" in Case.objects.get().why and Case.objects.get().kind == "different"
     adds_up(books, found)
     [total] = statement_queries.totals(statement=found)
     assert total.whole.theirs[1] == 0 and total.whole.difference == -(operation.amount_minor or 0)
@@ -104,7 +104,11 @@ def test_what_only_we_have_opens_a_case_and_likeness_only_suggests(books: Books,
     found = books.read()
     assert results(found) == {"not_ours": [real], "missing": ["CR-GONE"]}
     case = Case.objects.get()
-    assert "does not have it" in case.why and f"{real}, without an identity, looks like it" in case.why
+    assert (
+        case.kind == "missing_there"
+        and "does not have it" in case.why
+        and f"{real}, without an identity, looks like it" in case.why
+    )
     operation.refresh_from_db()
     assert operation.state == "succeeded" and operation.external_reference == "CR-GONE"
     [total] = statement_queries.totals(statement=found)

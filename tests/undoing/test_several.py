@@ -9,7 +9,9 @@ from agentops.steps.cancelling import left_by_failing
 from agentops.workflows.registry import WORKFLOWS
 from reconciliation.models import Operation, Reversal
 from runs.models import Run
-from runs.services import operate
+from runs.services import operate, principals
+from tests.desk.conftest import Desk
+from tests.desk.credits import again, reference
 from tests.undoing.conftest import Undoing
 from tests.undoing.pair import Pair
 
@@ -101,6 +103,30 @@ def test_where_one_is_rejected_the_rest_is_left_to_people(undo: Undoing, several
     assert results() == [("rejected", True), ("dropped", False), ("dropped", False)]
     assert undo.voids() == [] and undo.state(newest) == "succeeded"
     assert undo.propose(newest).ok and undo.propose(second).ok  # their places are free again
+
+
+def test_a_cancelled_run_has_both_records_undone_of_what_happened_twice(undo: Undoing) -> None:
+    world = undo.world
+    run = world.unknown()
+    credit = world.credit(run)
+    again(credit)
+    desk = Desk(world, principals.of_user(user=world.people["tomas"]))
+    first, second = reference(world, 0), reference(world, 1)
+    assert desk.settle(desk.case(run), "twice", reference=first, other_reference=second) == "ok"
+    run.refresh_from_db()
+    assert undone.on_cancel(run=run).undone == [second, first]
+    assert operate.cancel(run_id=run.pk, principal=undo.priya, reason="wrong customer").ok
+    run = world.work(run)
+    assert f"Reversal proposed: {second}, then {first}. Each needs its own approval." in run.outcome
+    for number, state in enumerate(("succeeded", "compensated")):
+        assert results() == [("done", True)] * number + [("", number == 0)] and len(undo.voids()) == number
+        own = world.work(undo.run_of(credit))
+        assert own.state == "awaiting_approval" and (second, first)[number] in world.request(own).ask
+        assert world.vote(own).code == "approved"
+        world.work(own)
+        undo.relay()
+        assert undo.state(credit) == state
+    assert results() == [("done", True)] * 2 and len(undo.voids()) == 2
 
 
 def test_forward_recovery_undoes_nothing(undo: Undoing, several: Any) -> None:

@@ -19,7 +19,7 @@ END $fn$"""
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('reconciliation', '0012_standing_use'),
+        ('reconciliation', '0014_done_anew'),
         ('runs', '0007_terms'),
     ]
 
