@@ -10,7 +10,7 @@ REPO = Path(__file__).resolve().parents[2]
 
 
 def test_a_small_one_prints_every_figure() -> None:
-    small = {"BENCH_RUNS": "20", "BENCH_ROUNDS": "1", "BENCH_PARKED": "300"}
+    small = {"BENCH_RUNS": "20", "BENCH_ROUNDS": "1", "BENCH_PARKED": "300", "BENCH_LINES": "40,120"}
     done = subprocess.run(
         [sys.executable, "-m", "agentops.bench"],
         cwd=REPO,
@@ -30,3 +30,7 @@ def test_a_small_one_prints_every_figure() -> None:
         assert re.fullmatch(r"[\d.]+ / [\d.]+", figures[f"approve to complete, {name} parked, p50 / p95 ms"])
         assert float(figures[f"memory of web, worker and relay, {name} parked, MB"]) > 50
     assert float(figures["worker start to first step, s"]) > 0
+    for size in ("40", "120"):
+        assert re.fullmatch(r"[\d.]+ \(reading .*\)", figures[f"statement of {size} lines, ms a line"])
+        assert float(figures[f"statement of {size} lines, peak memory of its reader, MB"]) > 20
+    assert float(figures["statement, time a line, 120 beside 40"]) > 0

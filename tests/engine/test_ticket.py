@@ -23,6 +23,7 @@ MODES: list[tuple[str, dict[str, Any]]] = [
     ("overloaded", {"seconds": 1}),
     ("keys_ignored", {}),
     ("key_forgotten_after", {"seconds": 0}),
+    ("ok_slow", {"seconds": 1.6, "effect_at": "start"}),
 ]
 
 
@@ -47,6 +48,24 @@ def test_a_fault_at_the_ticket_and_at_the_draft(world: World, mode: str, paramet
     run = world.work(world.start("CS-8815"))
     assert world.used() == [(mode, 1), (mode, 1)]
     all_once(world, run)
+
+
+@pytest.mark.parametrize("mode", ["lookup_not_found", "lookup_stale", "lookup_error"])
+def test_lookups_that_fail_after_lost_answers(world: World, mode: str) -> None:
+    """Neither the ticket nor the draft is done a second time by a lookup that does not show it."""
+    for operation, lookup in ((UPDATE, "helpdesk.tickets.changes"), (DRAFT, "helpdesk.drafts.list")):
+        world.fault("execute_and_timeout", operation)
+        world.fault(mode, lookup)
+    run = world.work(world.start("CS-8815"))
+    assert sorted(world.used()) == sorted([("execute_and_timeout", 1), (mode, 1)] * 2)
+    all_once(world, run)
+
+
+def test_a_draft_on_another_ticket_is_a_persons(world: World) -> None:
+    world.fault("wrong_account", DRAFT, target=world.named("CS-8812"))
+    run = world.work(world.start("CS-8815"), until=lambda one: Case.objects.exists())
+    assert world.used() == [("wrong_account", 1)] and counted(world)[DRAFT] == 1
+    assert (run.state, Case.objects.get().kind) == ("outcome_unknown", "different")
 
 
 def test_the_ticket_was_touched_in_between(world: World) -> None:

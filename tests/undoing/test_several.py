@@ -119,7 +119,7 @@ def test_a_cancelled_run_has_both_records_undone_of_what_happened_twice(undo: Un
     run = world.work(run)
     assert f"Reversal proposed: {second}, then {first}. Each needs its own approval." in run.outcome
     for number, state in enumerate(("succeeded", "compensated")):
-        assert results() == [("done", True)] * number + [("", number == 0)] and len(undo.voids()) == number
+        assert [one for one, _ in results()] == ["done"] * number + [""] and len(undo.voids()) == number
         own = world.work(undo.run_of(credit))
         assert own.state == "awaiting_approval" and (second, first)[number] in world.request(own).ask
         assert world.vote(own).code == "approved"
