@@ -35,8 +35,8 @@ def measure_all(*, stack: Stack, rounds: int, count: int, parked: list[int]) -> 
     """Print the table; the exit status is 0 when every run ended as it should."""
     manager = measure.prepare()
     writes, item = _taken_down(stack, manager)
-    statements = sum(len(one) for one in writes.transactions)
-    say(f"\nOne plain run writes {statements} statements in {len(writes.transactions)} commits.")
+    written = sum(len(one) for one in writes.transactions)
+    say(f"\nOne plain run writes {written} statements in {len(writes.transactions)} commits.")
     through, floor, cpu = _throughput(stack, manager, writes, item, rounds, count)
     rows = [
         ("runs/s through the workers", f"{through:.1f}"),
