@@ -288,12 +288,9 @@ def end(*, run: Run, reversal: Reversal, result: Result, what: str, actor: Princ
         undone_after_all(run=run, operation=reversal.operation, what=what, actor=actor)
     elif by_itself:
         left_standing(run=run, operation=reversal.operation, why=what, actor=actor)
-    following = Reversal.objects.filter(after=reversal, ended_at__isnull=True).first()
-    if result == Result.DONE and (rest := _rest(run, reversal)) is not None:
-        if following is not None:
-            following.after = rest
-            following.save(update_fields=["after"])
-        return
+    if result == Result.DONE and _rest(run, reversal) is not None:
+        return  # what was to follow follows on that one
+    following = Reversal.objects.filter(after__operation=reversal.operation, ended_at__isnull=True).first()
     if following is None:
         return
     if result == Result.DONE:

@@ -41,7 +41,7 @@ def copy_settled(
         }  # fmt: skip
         _copy(session, "reconciliation_operation", operation, like)
         session.execute(
-            "INSERT INTO reconciliation_theirname (system, name, operation_id)"
+            f"INSERT INTO {tables[-1]} (system, name, operation_id)"
             " SELECT o.system, m.name, m.operation FROM made m JOIN reconciliation_operation o ON o.id = m.operation"
         )
         session.execute("DROP TABLE made")
