@@ -5,7 +5,7 @@ SHELL := /bin/sh
 MAKEFLAGS += --no-print-directory
 export PYTHON ?=
 .DEFAULT_GOAL := help
-.PHONY: help run demo chaos bench bench-statements test test-fast check lock clean venv venv-dev
+.PHONY: help run demo chaos bench test test-fast check lock clean venv venv-dev
 
 PY := .venv/bin/python
 # A file's tests stay together, in the order that tests/conftest.py gives; each process has servers of its own, and
@@ -32,11 +32,8 @@ test: venv-dev ## run every test
 test-fast: venv-dev ## run the tests that need neither browser nor whole stack
 	@exec $(PY) -m pytest $(SIDE_BY_SIDE) -m "not browser and not stack"
 
-bench: venv ## measure runs beside raw commits, and the list of approvals; PART=inbox alone, BENCH_RUNS, BENCH_INBOX
+bench: venv ## measure runs beside raw commits, lists, statements; PART=inbox or statements alone, BENCH_RUNS, BENCH_LINES
 	@exec $(PY) -m agentops.bench $(PART)
-
-bench-statements: venv ## measure what a statement takes for each line, alone; BENCH_LINES
-	@exec $(PY) -m agentops.bench statements
 
 check: venv-dev ## style, types, layers, sizes, migrations, locks
 	$(PY) -m ruff check .

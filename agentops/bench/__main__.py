@@ -4,7 +4,8 @@ then the list of approvals with few and very many requests, and statements of fe
 
 BENCH_RUNS (300) is how many runs a round takes, BENCH_ROUNDS (3) how often everything is measured, BENCH_PARKED
 (10000,100000) with how many parked runs latency and memory are measured as well, BENCH_INBOX (1000,100000) with
-how many requests the list is looked at, BENCH_LOOKS (20) how often in each way, BENCH_LINES (1000,100000) how long the statements are.
+how many requests the list is looked at, BENCH_LOOKS (20) how often in each way, BENCH_LINES (1000,100000) how
+long the statements are.
 """
 
 import os

@@ -15,7 +15,7 @@ from django.urls import reverse
 
 from agentops import engine
 from agentops.bench import measure
-from agentops.bench.report import say
+from agentops.bench.machine import say
 from agentops.local.stack import Stack
 from approvals.models import ApprovalRequest
 from reconciliation.services import processes

@@ -11,6 +11,7 @@ REPO = Path(__file__).resolve().parents[2]
 
 def test_a_small_one_prints_every_figure() -> None:
     small = {"BENCH_RUNS": "20", "BENCH_ROUNDS": "1", "BENCH_PARKED": "300", "BENCH_LINES": "40,120"}
+    small |= {"BENCH_INBOX": "20,60", "BENCH_LOOKS": "2"}
     done = subprocess.run(
         [sys.executable, "-m", "agentops.bench"],
         cwd=REPO,
