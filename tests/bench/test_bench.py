@@ -11,14 +11,14 @@ REPO = Path(__file__).resolve().parents[2]
 
 def test_a_small_one_prints_every_figure() -> None:
     small = {"BENCH_RUNS": "20", "BENCH_ROUNDS": "1", "BENCH_PARKED": "300", "BENCH_LINES": "40,120"}
-    small |= {"BENCH_INBOX": "20,60", "BENCH_LOOKS": "2"}
+    small |= {"BENCH_INBOX": "300,600", "BENCH_LOOKS": "2"}
     done = subprocess.run(
         [sys.executable, "-m", "agentops.bench"],
         cwd=REPO,
         env={**os.environ, **small, "DJANGO_SETTINGS_MODULE": ""},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=500,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
@@ -35,3 +35,5 @@ def test_a_small_one_prints_every_figure() -> None:
         assert re.fullmatch(r"[\d.]+ \(reading .*\)", figures[f"statement of {size} lines, ms a line"])
         assert float(figures[f"statement of {size} lines, peak memory of its reader, MB"]) > 20
     assert float(figures["statement, time a line, 120 beside 40"]) > 0
+    lists = [name for name, figure in figures.items() if re.fullmatch(r"([\d.]+ +)+\d+, \d+( +above 1.5)?", figure)]
+    assert {"tab mine", "filter customer", "decided, largest", "further down", "a decision page"} <= set(lists)
