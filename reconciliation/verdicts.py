@@ -113,14 +113,21 @@ def _no_correction(operation: Operation, given: Given) -> Refusal | None:
 
 
 def takes_two(*, operation: Operation, given: Given, alone_up_to: Mapping[str, int]) -> bool:
-    """Is more at stake than one person settles alone? `alone_up_to` is in minor units by currency: empty, there is no
-    limit; otherwise a currency that is not named has none to settle alone. What has no amount is settled alone."""
-    if not alone_up_to or not operation.amount_minor:
-        return False
+    """Is more at stake than one person settles alone? What has no amount is settled alone."""
     records = [one.minor(sent=operation.amount_minor) or 0 for one in named_records(operation=operation, given=given)]
-    ours = (operation.real_minor or 0) + (operation.other_minor or 0)
-    stake = max(operation.amount_minor, ours, given.actual_minor or 0, sum(records))
-    return stake > alone_up_to.get(operation.currency, 0)
+    most = max(stake(operation=operation), given.actual_minor or 0, sum(records))
+    return beyond_one(operation=operation, minor=most, alone_up_to=alone_up_to)
+
+
+def stake(*, operation: Operation) -> int:
+    """The most that is known to have moved, or was to: what was sent, or what is recorded, in minor units."""
+    return max(operation.amount_minor or 0, (operation.real_minor or 0) + (operation.other_minor or 0))
+
+
+def beyond_one(*, operation: Operation, minor: int, alone_up_to: Mapping[str, int]) -> bool:
+    """Is this more than one person answers for alone? `alone_up_to` is in minor units by currency: empty, there is no
+    limit; otherwise a currency that is not named has none. What has no amount is answered for alone."""
+    return bool(alone_up_to and operation.amount_minor) and minor > alone_up_to.get(operation.currency, 0)
 
 
 def basis(*, case: Case, given: Given, proposer: Principal) -> str:

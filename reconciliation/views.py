@@ -20,6 +20,7 @@ from reconciliation.models import Attempt, Case, Observation, Operation, WorkerP
 from reconciliation.models.case import CaseState
 from reconciliation.services import cases, probe
 from reconciliation.services.cases import CLAIM_LAPSES, CaseResult
+from reconciliation.verdicts import beyond_one, stake
 from runs import clock
 from runs.access import needs, refused, someone_else, user_of
 from runs.models import Principal
@@ -179,7 +180,7 @@ def _proposed(case: Case, principal: Principal | None) -> dict[str, Any]:
 def _takes_two(operation: Operation) -> str:
     """Why a verdict about this operation takes two admins, as a sentence; empty where one settles it alone."""
     limits, currency = settings.SETTLE_ALONE_UP_TO, operation.currency
-    if not limits or not operation.amount_minor or operation.amount_minor <= limits.get(currency, 0):
+    if not beyond_one(operation=operation, minor=stake(operation=operation), alone_up_to=limits):
         return ""
     limit = f"up to {Money(limits[currency], currency)}" if currency in limits else f"nothing in {currency}"
     return f"One admin settles {limit} alone."

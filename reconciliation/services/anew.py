@@ -13,6 +13,7 @@ from reconciliation import moves
 from reconciliation.models import Case, Operation, Reversal
 from reconciliation.models.case import ABOUT_OUR_RECORD
 from reconciliation.models.operation import OperationState
+from reconciliation.verdicts import beyond_one, stake
 from runs import record, rights
 from runs.models import Principal
 from runs.texts import typed
@@ -52,7 +53,9 @@ def allow(*, operation_id: uuid.UUID, principal: Principal, reason: str) -> Anew
         case = Case.objects.filter(ABOUT_OUR_RECORD, operation=operation).exclude(state="resolved").first()
         if case is not None:
             return AnewResult(code="in_dispute", detail={"case": case.label})
-        if _is_large(operation) and _had_it_undone(operation, principal):
+        limits, most = settings.SETTLE_ALONE_UP_TO, stake(operation=operation)
+        is_large = beyond_one(operation=operation, minor=most, alone_up_to=limits)
+        if is_large and _had_it_undone(operation, principal):
             return AnewResult(code="takes_another")
         operation.anew_allowed = True
         operation.save(update_fields=["anew_allowed"])
@@ -61,11 +64,6 @@ def allow(*, operation_id: uuid.UUID, principal: Principal, reason: str) -> Anew
             reference=operation.external_reference, business_key=operation.business_key, reason=reason,
         )  # fmt: skip
         return AnewResult(code="ok")
-
-
-def _is_large(operation: Operation) -> bool:
-    limits, minor = settings.SETTLE_ALONE_UP_TO, operation.amount_minor
-    return bool(limits and minor) and (minor or 0) > limits.get(operation.currency, 0)
 
 
 def _had_it_undone(operation: Operation, principal: Principal) -> bool:
