@@ -61,17 +61,22 @@ def stood_for(*, user: User, requests: Iterable[ApprovalRequest]) -> dict[uuid.U
     if not away:
         return {}
     people = seating.known(user_ids=[user.pk, *away])
+    rows = list(requests)
+    part = seating.involved_in(runs=[request.run for request in rows], user_ids=away)
+    votes = Vote.objects.filter(request__in=rows).select_related("principal", "instead_of")
     found: dict[uuid.UUID, str] = {}
-    for request in requests:
-        now = [stage for stage in request.stages.all() if stage.is_asked]
-        able = [
-            one
-            for pk in (user.pk, *away)
-            if (one := people.get(pk)) is not None
-            and any(seating.fits(stage=stage, person=one, proposal=request.proposal) for stage in now)
-        ]
-        if able and able[0].user.pk != user.pk:
-            found[request.pk] = able[0].name
+    for request in rows:
+        mine = [vote for vote in votes if vote.request_id == request.pk]
+        able = seating.Seating(
+            request=request,
+            user=user,
+            stages=list(request.stages.all()),
+            votes=mine,
+            people=people,
+            covered=[pk for pk in away if pk not in part[request.run_id]],
+        ).free()
+        if able and able[0].instead_of is not None:
+            found[request.pk] = able[0].instead_of.name
     return found
 
 

@@ -1,6 +1,7 @@
 """Who may answer in which stage of a request, in their own right or for somebody who is away. Reads only."""
 
 import datetime as dt
+import uuid
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -122,10 +123,19 @@ def covered_by(*, user_ids: Iterable[int]) -> dict[int, list[int]]:
 
 def involved(*, run: Run, user_ids: Iterable[int]) -> set[int]:
     """Those who started the run, run it, or proposed or edited any action of it."""
-    started = Q(pk__in=[run.initiator_id, run.run_as_id, run.agent_id])
-    proposed = Q(pk__in=Proposal.objects.filter(run=run).values("proposer"))
-    own = Principal.objects.filter(started | proposed, user_id__in=set(user_ids))
-    return {user_id for user_id in own.values_list("user_id", flat=True) if user_id is not None}
+    return involved_in(runs=[run], user_ids=user_ids)[run.pk]
+
+
+def involved_in(*, runs: Iterable[Run], user_ids: Iterable[int]) -> dict[uuid.UUID, set[int]]:
+    """The same for several, by run."""
+    people = dict(Principal.objects.filter(user_id__in=set(user_ids)).values_list("pk", "user_id"))
+    found = {
+        run.pk: {people[pk] for pk in (run.initiator_id, run.run_as_id, run.agent_id) if pk in people} for run in runs
+    }
+    proposed = Proposal.objects.filter(run__in=list(found), proposer__in=list(people))
+    for run_id, proposer in proposed.values_list("run", "proposer").distinct():
+        found[run_id].add(people[proposer])
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 import datetime as dt
 
+import psycopg
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.db import IntegrityError, transaction
@@ -262,7 +263,7 @@ def test_a_row_says_that_a_question_waits_and_who_is_looking(maya: User) -> None
     assert said(maya)[0] == (True, False, False)
 
 
-def test_a_row_says_in_whose_place_the_reader_would_answer(maya: User) -> None:
+def test_a_row_says_in_whose_place_the_reader_would_answer(maya: User, owner: psycopg.Connection) -> None:
     dora = world.person("Dora Finch", "support")
     dora.user_permissions.add(Permission.objects.get(codename="vote"))
     world.ask()
@@ -271,3 +272,9 @@ def test_a_row_says_in_whose_place_the_reader_would_answer(maya: User) -> None:
     assert absences.arrange(person_id=maya.pk, stand_in_id=dora.pk, **given).ok
     assert "You answer for Maya Lindgren, who is away" in signed_in(dora).get("/approvals/?tab=mine").text
     assert "You answer for Maya" not in signed_in(maya).get("/approvals/?tab=mine").text
+    jonas = world.person("Jonas Weber", "manager")
+    assert absences.arrange(person_id=jonas.pk, stand_in_id=dora.pk, **{**given, "by": jonas}).ok
+    # nobody stands in for whoever started the run
+    owner.execute("UPDATE runs_run SET initiator_id = %s", [principals.of_user(user=maya).pk])
+    row = signed_in(dora).get("/approvals/?tab=mine").text
+    assert "You answer for Jonas Weber, who is away" in row and "answer for Maya" not in row
