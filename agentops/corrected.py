@@ -6,7 +6,7 @@ import logging
 from django.db.models import CharField, Exists, OuterRef, Value
 from django.db.models.functions import Cast, Concat
 
-from agentops.busy import is_gone
+from agentops.busy import is_busy, is_gone
 from agentops.starting import start_workflow
 from reconciliation.models import Correction, Operation
 from reconciliation.models.operation import OperationState
@@ -20,32 +20,45 @@ PREFIX = "correction:"
 NOT_OLDER = dt.timedelta(days=30)  # what was put right before this existed, or long ago, starts nothing
 
 
+class NotStarted(Exception):
+    """Some could not be started; all the others were."""
+
+
 def start_notices(*, limit: int) -> int:
     """Start a run for each correction whose customer had been written to; returns how many. The correction's own
-    number is the start key, so it is one run, whoever starts it."""
+    number is the start key, so it is one run, whoever starts it.
+
+    Raises NotStarted, after the rest, for those that failed in a way that nobody foresaw; they are tried again.
+    """
     told = Operation.objects.filter(run=OuterRef("operation__run"), tool=DRAFT_REPLY.name, state="succeeded")
     started = Run.objects.filter(start_key=Concat(Value(PREFIX), Cast(OuterRef("pk"), CharField())))
     due = Correction.objects.filter(Exists(told), ~Exists(started), at__gt=clock.now() - NOT_OLDER)
     due = due.exclude(operation__tool=DRAFT_REPLY.name).select_related("operation__run", "case", "corrected_by")
-    return sum(_started(entry) for entry in due.order_by("pk")[:limit])
+    done, failed = 0, []
+    for entry in due.order_by("pk")[:limit]:
+        try:
+            _start(entry)
+        except Exception as problem:
+            if is_gone(problem=problem):
+                raise
+            if not is_busy(problem=problem):
+                log.exception("no notice could be started for %s", entry)
+                failed.append(f"{entry.case.label} ({problem})")
+            continue
+        done += 1
+    if failed:
+        raise NotStarted(f"{len(failed)} of {done + len(failed)}, the first of them for {failed[0]}")
+    return done
 
 
-def _started(entry: Correction) -> bool:
-    """One that cannot be started holds up no other."""
-    try:
-        start_workflow(
-            name="correction_notice",
-            data=_notice(entry),
-            initiator=entry.corrected_by,
-            start_key=f"{PREFIX}{entry.pk}",
-            from_within=True,
-        )
-    except Exception as problem:
-        if is_gone(problem=problem):
-            raise
-        log.exception("no notice could be started for %s", entry)
-        return False
-    return True
+def _start(entry: Correction) -> None:
+    start_workflow(
+        name="correction_notice",
+        data=_notice(entry),
+        initiator=entry.corrected_by,
+        start_key=f"{PREFIX}{entry.pk}",
+        from_within=True,
+    )
 
 
 def _notice(entry: Correction) -> dict[str, str]:

@@ -7,6 +7,7 @@ import pytest
 from django.contrib.auth.models import Group
 from django.db import DatabaseError, connection, transaction
 
+from agentops import corrected
 from agentops.corrected import start_notices
 from approvals.models import Allowance
 from reconciliation import queries
@@ -170,7 +171,7 @@ def test_nobody_changes_what_is_settled_without_an_entry(
 
 
 def test_a_customer_who_was_told_is_written_to_by_a_run_of_its_own(
-    world: World, desk: Desk, done: Run, operation: Operation
+    world: World, desk: Desk, done: Run, operation: Operation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing changes silently: a reply is drafted through policy, once, and a person sends it."""
     reference, ticket = operation.external_reference, operation.effect["ticket"]
@@ -178,6 +179,9 @@ def test_a_customer_who_was_told_is_written_to_by_a_run_of_its_own(
     void(note(0, world))
     case = doubted(desk, operation)
     assert desk.settle(case, "did_not") == "ok"
+    with monkeypatch.context() as broken, pytest.raises(corrected.NotStarted, match=case.label):
+        broken.setattr(corrected, "_notice", lambda entry: entry.no_such_field)
+        start_notices(limit=10)
     assert (start_notices(limit=10), start_notices(limit=10)) == (1, 0)
     run = world.work(Run.objects.get(workflow="correction_notice"))
     assert (run.state, run.initiator, run.subject) == ("completed", desk.tomas, ticket), run.person_reason
