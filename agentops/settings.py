@@ -191,7 +191,9 @@ DATABASES["default"]["OPTIONS"] = {
     # plans are kept by the server; a pooler between that changes servers under a session cannot have that
     **({"server_side_binding": True, "prepare_threshold": 5} if env("PREPARE_STATEMENTS", "1") == "1" else {}),
     **DATABASES["default"].get("OPTIONS", {}),
-    "options": "-c lock_timeout=5000 -c idle_in_transaction_session_timeout=30000 -c statement_timeout=30000",
+    # compiling (jit) takes longer than any statement here may
+    "options": "-c lock_timeout=5000 -c idle_in_transaction_session_timeout=30000 -c statement_timeout=30000"
+    " -c jit=off",
 }
 if flag("WEB_POOL"):
     DATABASES["default"]["OPTIONS"]["pool"] = {"min_size": 1, "max_size": 10, "timeout": 5}

@@ -25,7 +25,6 @@ CANCELLED = Look("Cancelled", "slate", "circle-slash")
 UNKNOWN = Look("Not confirmed", "violet", "unknown")
 OUT_OF_DATE = Look("Out of date", "amber", "arrow-right-left")
 IN_DISPUTE = Look("In dispute", "amber", "equal-not")
-AUTOMATIC = Look("Automatic", "grey", "settings")
 
 STATES: dict[str, dict[str, Look]] = {
     "run": {

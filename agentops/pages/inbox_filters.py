@@ -45,7 +45,7 @@ def choices(listing: Listing) -> list[Choice]:
     given = (
         ("tool", "Action", "Any action", [(tool, _title(tool)) for tool in _tools()]),
         ("rule", "Policy and rule", "Any rule", sorted(rules, key=lambda one: one[1])),
-        ("group", "Asked of", "Any group", [(name, GROUP_WORDS.get(name, name)) for name in groups]),
+        ("group", "Asked first of", "Any group", [(name, GROUP_WORDS.get(name, name)) for name in groups]),
         ("asker", "Started by", "Anybody", _askers()),
         ("due", "To be answered", "At any time", list(DUE_WORDS.items())),
         ("age", "Waiting", "However long", list(AGE_WORDS.items())),
@@ -102,8 +102,9 @@ def _tools() -> list[str]:
 
 
 def _first_group(ask: dict[str, Any]) -> str:
-    """What the filter compares with: the group by itself, or the first that the first stage asks."""
-    return str(ask["stages"][0]["groups"][0] if ask.get("stages") else ask["group"])
+    """What the filter compares with: the group by itself, or the first of the first stage in the order that requests
+    keep them in."""
+    return str(min(ask["stages"][0]["groups"]) if ask.get("stages") else ask["group"])
 
 
 def _title(tool: str) -> str:

@@ -119,7 +119,7 @@ def undecided(hand: Hand) -> Objection | None:
 def asked(hand: Hand) -> Objection | None:
     """Only those who are asked, and have no part in the run."""
     if hand.principal.user_id is None:
-        return Objection(code="no_right", detail={"group": hand.request.group})
+        return Objection(code="no_right", detail={"group": objections.whom(stages=list(hand.request.stages.all()))})
     found = objections.entitled_now(request=hand.request, user=hand.user)
     return found or objections.involvement(run=hand.run, user=hand.user)
 
