@@ -1,7 +1,7 @@
 """A list of requests as its address says it: which ones, in which order, and where somebody stands in it. Reads only.
 
-Pages are cut by the sort key of the last row seen, never by number, and every count stops at `MOST_COUNTED`, so that a
-list costs the same with a thousand requests as with a hundred thousand.
+Pages are cut by the sort key of the last row seen, never by number, and every count stops at `MOST_COUNTED`, so that
+nearly every list costs about the same with a hundred thousand requests as with a thousand (docs/benchmarks.md).
 """
 
 import contextlib
