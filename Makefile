@@ -5,7 +5,7 @@ SHELL := /bin/sh
 MAKEFLAGS += --no-print-directory
 export PYTHON ?=
 .DEFAULT_GOAL := help
-.PHONY: help run demo chaos bench test test-fast check lock clean venv venv-dev
+.PHONY: help run demo chaos bench races test test-fast check lock clean venv venv-dev
 
 PY := .venv/bin/python
 # A file's tests stay together, in the order that tests/conftest.py gives; each process has servers of its own, and
@@ -31,6 +31,9 @@ test: venv-dev ## run every test
 
 test-fast: venv-dev ## run the tests that need neither browser nor whole stack
 	@exec $(PY) -m pytest $(SIDE_BY_SIDE) -m "not browser and not stack"
+
+races: venv-dev ## every race between two people over one request, a thousand rounds each
+	@RACE_ROUNDS=1000 exec $(PY) -m pytest tests/approvals/test_races.py
 
 bench: venv ## measure runs beside raw commits, lists, statements; PART=inbox or statements alone, BENCH_RUNS, BENCH_LINES
 	@exec $(PY) -m agentops.bench $(PART)

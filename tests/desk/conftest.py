@@ -8,8 +8,9 @@ import pytest
 from django.db import transaction
 
 from reconciliation import moves
+from reconciliation.attempts import sent_attempts
 from reconciliation.case_opening import open_case
-from reconciliation.models import Attempt, Case, Operation
+from reconciliation.models import Case, Operation
 from reconciliation.services import cases, probe
 from runs import clock
 from runs.models import Principal, Run
@@ -59,9 +60,10 @@ class Desk:
         """Time passes until "none" proves something; nothing asks or sends meanwhile."""
         contract = tool(self.world.credit(run).tool).contract
         limits = contract.call_limit + contract.settling
-        for attempt in Attempt.objects.filter(operation__run=run):
-            while clock.now() <= attempt.send_before + limits:
-                time.sleep(0.05)
+        for operation in Operation.objects.filter(run=run):
+            for sent in sent_attempts(operation=operation):
+                while clock.now() <= sent.send_before + limits:
+                    time.sleep(0.05)
 
 
 @pytest.fixture

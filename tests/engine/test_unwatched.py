@@ -8,6 +8,7 @@ import pytest
 from agentops import engine
 from agentops.demo.world import STORIES
 from agentops.steps import settling
+from reconciliation.attempts import sent_attempts
 from reconciliation.models import Attempt, Operation
 from reconciliation.services import probe, settle
 from runs import clock
@@ -56,7 +57,7 @@ def test_an_absence_proved_before_the_newest_attempt_fails_nothing(world: World)
     run = world.unknown("timeout_without_effect")
     operation = world.credit(run)
     create = tool(operation.tool)
-    [first] = Attempt.objects.filter(operation=operation)
+    [first] = sent_attempts(operation=operation)
     proved = first.send_before + create.contract.call_limit + create.contract.settling
     while clock.now() <= proved:
         time.sleep(0.05)

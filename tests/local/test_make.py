@@ -38,7 +38,7 @@ def test_make_alone_lists_the_targets() -> None:
     done = call(ROOT, "make")
     assert done.returncode == 0, done.stderr
     named = [line.split()[1] for line in done.stdout.splitlines()]
-    assert named == ["help", "run", "demo", "chaos", "test", "test-fast", "bench", "check", "lock", "clean"]
+    assert named == ["help", "run", "demo", "chaos", "test", "test-fast", "races", "bench", "check", "lock", "clean"]
 
 
 def test_the_environment_is_made_once_and_again_when_the_lock_changed_and_never_without_hashes(clone: Path) -> None:

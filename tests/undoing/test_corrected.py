@@ -9,8 +9,9 @@ from django.db import transaction
 from agentops.pages.became import standing_sentence
 from approvals.models import Allowance
 from reconciliation import moves
+from reconciliation.attempts import sent_attempts
 from reconciliation.case_opening import open_case
-from reconciliation.models import Attempt, Case, Operation, Reversal
+from reconciliation.models import Case, Operation, Reversal
 from reconciliation.services import cases
 from runs import clock
 from runs.services import operate, principals
@@ -50,8 +51,8 @@ def opened(desk: Desk, operation: Operation) -> Case:
 
 def until_proof(operation: Operation) -> None:
     contract = tool(operation.tool).contract
-    for attempt in Attempt.objects.filter(operation=operation):
-        while clock.now() <= attempt.send_before + contract.call_limit + contract.settling:
+    for sent in sent_attempts(operation=operation):
+        while clock.now() <= sent.send_before + contract.call_limit + contract.settling:
             time.sleep(0.05)
 
 
