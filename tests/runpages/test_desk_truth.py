@@ -4,6 +4,7 @@ import datetime as dt
 import uuid
 from typing import Any
 
+import psycopg
 import pytest
 from django.test import Client
 
@@ -120,7 +121,7 @@ def gone(client: Client, case: Case, process: Any, evidence: str) -> tuple[int, 
 
 
 def test_a_sender_that_may_wake_closes_that_verdict_until_a_person_says_that_it_is_gone(
-    case: Case, asleep: WorkerProcess, tomas: Client, billing: Billing
+    case: Case, asleep: WorkerProcess, tomas: Client, billing: Billing, owner: psycopg.Connection
 ) -> None:
     assert gone(tomas, case, asleep.pk, "rebooted")[0] == 409, "whoever says so has the case"
     claimed(tomas, case)
@@ -140,6 +141,10 @@ def test_a_sender_that_may_wake_closes_that_verdict_until_a_person_says_that_it_
     run_page = html(tomas.get(f"/runs/{case.operation.run_id}/"))
     assert f"{PROCESS} is gone, says Tomas Example" in run_page
     assert "This process is gone" not in html(tomas.get(f"/cases/{case.number}/"))
+    status, page = settled(tomas, case, DID_NOT)
+    assert status == 409 and "may still arrive" in page, "it may have called until a moment ago"
+    owner.execute("ALTER TABLE reconciliation_workerprocess DISABLE TRIGGER USER")
+    owner.execute("UPDATE reconciliation_workerprocess SET ended_at = ended_at - interval '1 hour'")
     assert settled(tomas, case, DID_NOT)[0] == 302 and state(case) == ("resolved", "failed")
 
 
