@@ -267,6 +267,9 @@ CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+# nothing here commands workers through the broker; whoever can write there could, and on RabbitMQ two workers of one
+# machine would contend for the queue that the commands come by
+CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 120} if "redis" in BROKER_URL else {}
 CELERY_TASK_DEFAULT_QUEUE = f"agentops.{INSTALLATION}"  # one broker may serve several installations

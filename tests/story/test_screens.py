@@ -6,11 +6,11 @@ content security policy, it does not scroll sideways, and axe finds nothing.
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from agentops.demo.case_file import CaseFile
 from approvals.models import ApprovalRequest
@@ -21,7 +21,7 @@ from tests.story.conftest import CREDIT, Person, Product
 pytestmark = [pytest.mark.browser, pytest.mark.stack]
 FOLDER = Path(__file__).resolve().parents[2] / "screenshots"
 WIDTHS = {1280: 900, 390: 844}
-THEMES = ("light", "dark")
+THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 
 def story(number: int, total: str = "12400.00") -> dict[str, Any]:
@@ -109,26 +109,27 @@ def _approve(run: Run) -> None:
     assert result.code == "approved"
 
 
-@pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("width", WIDTHS)
-def test_every_page_is_photographed(
-    width: int, theme: str, scenes: dict[str, str], sign_in: Callable[..., Person]
-) -> None:
+def test_every_page_is_photographed(width: int, scenes: dict[str, str], sign_in: Callable[..., Person]) -> None:
     FOLDER.mkdir(exist_ok=True)
-    look: dict[str, Any] = {"viewport": {"width": width, "height": WIDTHS[width]}, "color_scheme": theme}
+    look: dict[str, Any] = {"viewport": {"width": width, "height": WIDTHS[width]}}
     manager, admin = sign_in("maya", **look), sign_in("tomas", **look)
     found: list[str] = []
     for name, path in scenes.items():
         person = manager if path.startswith("/approvals/") else admin
-        person.page.set_viewport_size({"width": width, "height": WIDTHS[width]})
         page = person.open(path)
         page.wait_for_timeout(400)  # what comes by socket or fragment
-        page.screenshot(path=FOLDER / f"{name}-top-{width}-{theme}.png")
-        _grow(page, width)
-        page.screenshot(path=FOLDER / f"{name}-{width}-{theme}.png")
-        found += [f"{name}: {problem}" for problem in _problems(page)]
+        for theme in THEMES:
+            page.emulate_media(color_scheme=theme)
+            expect(page.locator(f"html[data-bs-theme={theme}]")).to_have_count(1)
+            page.screenshot(path=FOLDER / f"{name}-top-{width}-{theme}.png")
+            _grow(page, width)
+            page.screenshot(path=FOLDER / f"{name}-{width}-{theme}.png")
+            found += [f"{name}, {theme}: {problem}" for problem in _problems(page)]
+            page.set_viewport_size({"width": width, "height": WIDTHS[width]})
     assert not found, "\n".join(found)
-    assert len(list(FOLDER.glob(f"*-{width}-{theme}.png"))) >= len(scenes)
+    for theme in THEMES:
+        assert len(list(FOLDER.glob(f"*-{width}-{theme}.png"))) >= len(scenes)
 
 
 def _grow(page: Page, width: int) -> None:
