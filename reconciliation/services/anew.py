@@ -67,4 +67,6 @@ def allow(*, operation_id: uuid.UUID, principal: Principal, reason: str) -> Anew
 
 
 def _had_it_undone(operation: Operation, principal: Principal) -> bool:
-    return Reversal.objects.filter(operation=operation, result=Reversal.Result.DONE, proposed_by=principal).exists()
+    """A reversal of theirs was done; also one that had ended otherwise, and was found done later."""
+    done = operation.reversed_by.filter(state=OperationState.SUCCEEDED).values("run")
+    return Reversal.objects.filter(operation=operation, run__in=done, proposed_by=principal).exists()

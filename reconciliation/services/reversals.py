@@ -130,7 +130,9 @@ def follow_up(*, reversal_id: uuid.UUID) -> None:
         if reversal.run is None:
             return
         actor, operation = principals.system(), reversal.operation
-        made = Operation.objects.filter(run=reversal.run, reverses=operation).order_by("-created_at").first()
+        tries = Operation.objects.filter(run=reversal.run, reverses=operation).order_by("-created_at")
+        # an earlier one counts that a correction found done; of the others the last
+        made = tries.filter(state=OperationState.SUCCEEDED).first() or tries.first()
         if reversal.ended_at is not None:
             if made is not None and made.state == operation.state == OperationState.SUCCEEDED:
                 reversing.book(run=run, operation=operation, reversal=reversal, actor=actor)

@@ -4,15 +4,17 @@ import time
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.db import transaction
 
+from agentops import undoing
 from agentops.pages.became import standing_sentence
 from approvals.models import Allowance
 from reconciliation import moves
 from reconciliation.attempts import sent_attempts
 from reconciliation.case_opening import open_case
 from reconciliation.models import Case, Operation, Reversal
-from reconciliation.services import cases
+from reconciliation.services import anew, cases
 from runs import clock
 from runs.services import operate, principals
 from runs.tools.base import Record
@@ -185,3 +187,38 @@ def test_what_is_corrected_meanwhile_is_not_told_as_it_was(undo: Undoing, desk: 
     assert operate.gather_again(run_id=run.pk, principal=undo.priya, reason="go on without it").ok
     run = undo.world.work(run, until=lambda one: one.state not in ("gathering", "deciding", "authorising"))
     assert run.person_code != "in_dispute"
+
+
+def test_the_earlier_of_two_tries_is_booked_when_it_turns_out_to_have_been_done(
+    undo: Undoing, desk: Desk, settings: Any
+) -> None:
+    """One run tried twice: the first was settled as not done, the second was given up before it was sent."""
+    _, credit = undo.credited()
+    undo.world.fault("timeout_without_effect", VOID)
+    own = undo.world.work(undo.approved(credit), until=lambda one: Operation.objects.get(run=one).state == "unknown")
+    made = Operation.objects.get(run=own)
+    until_proof(made)
+    assert desk.settle(opened(desk, made), "did_not") == "ok"
+    assert undo.world.work(own).state == "needs_person"
+    assert operate.gather_again(run_id=own.pk, principal=undo.priya, reason="once more").ok
+    assert undo.world.work(own).state == "awaiting_approval" and undo.world.vote(own).code == "approved"
+    undo.world.fault("overloaded", VOID, times=None, retry_after="none", seconds=1)
+    undo.world.work(
+        own, until=lambda one: Operation.objects.filter(run=one, attempts__closed_at__isnull=False).count() > 1
+    )
+    assert operate.cancel(run_id=own.pk, principal=undo.priya, reason="it is left").ok
+    assert undo.world.work(own).state == "cancelled"
+    undo.world.sandbox.clear_faults()
+    undo.relay()
+    assert (Reversal.objects.get().result, undo.state(credit)) == ("cancelled", "succeeded")
+    tool(made.tool).send(effect=made.effect, identity=made.identity, wire_key=f"{made.identity}:late")
+    assert desk.ask(made) == "found"
+    reference = f"void of {credit.external_reference}"
+    assert desk.settle(claimed(desk, made), "happened", reference=reference) == "ok"
+    undoing.work_off(limit=10)
+    assert undo.state(credit) == "compensated" and not any(spent()) and len(undo.voids()) == 1
+    settings.SETTLE_ALONE_UP_TO = {"USD": 1}
+    undo.world.people["priya"].user_permissions.add(Permission.objects.get(codename="settle_case"))
+    again_by = {"operation_id": credit.pk, "reason": "it counts after all"}
+    assert anew.allow(principal=undo.priya, **again_by).code == "takes_another", "they had it undone"
+    assert anew.allow(principal=desk.tomas, **again_by).ok
