@@ -19,6 +19,7 @@ from reconciliation.models.operation import OperationState
 from runs import clock, record
 from runs.canonical import nfc
 from runs.models import Principal, Run
+from runs.models.run import RunState
 from runs.tools.base import CannotReverse, Compensation, Made
 from runs.tools.registry import UnknownTool, contract
 
@@ -173,33 +174,41 @@ def propose(
 
 def in_order(*, run: Run) -> list[Operation]:
     """What the run has done and stands undisputed, the newest first: the order in which it is undone."""
+    return [one for one in _undisputed(run) if not one.reversing]  # type: ignore[attr-defined]
+
+
+def _undisputed(run: Run) -> list[Operation]:
+    """The same with what is being undone already."""
     done = annotated(Operation.objects.filter(run=run, state=S.SUCCEEDED))
-    return [one for one in done.order_by("-created_at") if not (one.reversing or one.disputed)]  # type: ignore[attr-defined]
+    return [one for one in done.order_by("-created_at") if not one.disputed]  # type: ignore[attr-defined]
 
 
 def propose_all(*, run: Run, origin: Origin, principal: Principal, reason: str) -> list[Reversal]:
     """Reversals of everything the locked run has done and a tool declares one for, in reverse order; each is proposed
-    only once the one before it is done. Of what happened twice the first record follows on the second (`end`).
-    One that cannot be proposed although it is declared is a person's: a case says so."""
+    only once the one before it is done, also where somebody had proposed that one before. Of what happened twice the
+    first record follows on the second (`end`). One that cannot be proposed although it is declared is a person's: a
+    case says so."""
     made: list[Reversal] = []
-    for operation in in_order(run=run):
+    after: Reversal | None = None
+    for operation in _undisputed(run):
+        if operation.reversing:  # type: ignore[attr-defined]
+            after = living(operation=operation)
+            continue
         undo = undo_of(operation=operation)
         if not isinstance(undo, Undo):
             if is_undoable(operation=operation):
                 left_standing(run=run, operation=operation, why=undo, actor=principal)
         else:
-            after = made[-1] if made else None
-            made.append(
-                propose(
-                    run=run,
-                    operation=operation,
-                    undo=undo,
-                    origin=origin,
-                    principal=principal,
-                    reason=reason,
-                    after=after,
-                )
+            after = propose(
+                run=run,
+                operation=operation,
+                undo=undo,
+                origin=origin,
+                principal=principal,
+                reason=reason,
+                after=after,
             )
+            made.append(after)
     return made
 
 
@@ -304,7 +313,10 @@ def end(*, run: Run, reversal: Reversal, result: Result, what: str, actor: Princ
 def _rest(run: Run, reversal: Reversal) -> Reversal | None:
     """Where all that the run did is to be undone, the record that still stands of what happened twice is next."""
     operation = reversal.operation
-    if reversal.origin not in (Origin.CANCELLED, Origin.FAILED) or operation.state != S.SUCCEEDED:
+    over = run.finished_at if run.state == RunState.CANCELLED else None
+    was_open = over is not None and reversal.created_at < over  # so the cancelled run left it to that one
+    all_of_it = reversal.origin in (Origin.CANCELLED, Origin.FAILED) or was_open
+    if not all_of_it or operation.state != S.SUCCEEDED:
         return None
     if reversal.reference == operation.external_reference or not operation.other_reversed:
         return None

@@ -142,3 +142,39 @@ def test_a_failed_ticket_update_never_reverses_the_credit(undo: Undoing) -> None
     close(undo, run)
     undo.relay()
     assert not Reversal.objects.exists() and undo.state(undo.world.credit(run)) == "succeeded"
+
+
+def test_what_is_being_undone_already_comes_before_what_a_cancelled_run_undoes(undo: Undoing, several: Any) -> None:
+    run = several("forward")
+    newest, second, _ = Operation.objects.filter(run=run).order_by("-created_at")
+    assert undo.propose(newest).ok
+    undo.relay()
+    assert operate.cancel(run_id=run.pk, principal=undo.priya, reason="wrong customer").ok
+    undo.world.work(run)
+    undo.relay()
+    assert results() == [("", True), ("", False), ("", False)], "the newest first"
+    own = undo.world.work(undo.run_of(newest))
+    assert undo.world.vote(own).code == "approved"
+    undo.world.work(own)
+    undo.relay()
+    assert results() == [("done", True), ("", True), ("", False)]
+    assert Reversal.objects.get(operation=second).after == Reversal.objects.get(operation=newest)
+
+
+def test_a_cancelled_run_has_the_first_record_undone_as_well_where_the_second_was_being_undone(undo: Undoing) -> None:
+    world = undo.world
+    run = world.unknown()
+    credit = world.credit(run)
+    again(credit)
+    desk = Desk(world, principals.of_user(user=world.people["tomas"]))
+    first, second = reference(world, 0), reference(world, 1)
+    assert desk.settle(desk.case(run), "twice", reference=first, other_reference=second) == "ok"
+    assert undo.propose(credit).ok
+    assert operate.cancel(run_id=run.pk, principal=undo.priya, reason="wrong customer").ok
+    world.work(run)
+    own = world.work(undo.run_of(credit))
+    assert world.vote(own).code == "approved"
+    world.work(own)
+    undo.relay()
+    assert results() == [("done", True), ("", True)]
+    assert first in world.request(world.work(undo.run_of(credit))).ask
