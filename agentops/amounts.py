@@ -13,7 +13,7 @@ from django.conf import settings
 from agentops import policy_now
 from agentops.workflows.base import Draft, Refused, TakesAnotherAmount
 from agentops.workflows.registry import UnknownWorkflow, workflow
-from approvals import freezes, queries, seating
+from approvals import capabilities, freezes, queries, seating
 from approvals.evaluation import evaluate
 from approvals.models import ApprovalRequest
 from approvals.models.request import RequestState
@@ -96,13 +96,15 @@ def _draft(hand: Hand, typed: str) -> Draft | Objection:
 
 
 def _allowed(hand: Hand, entry: Any, draft: Draft, facts: Any) -> Objection | None:
-    """What the policy in force would refuse is not asked at all, so that the old request stays; nor is what nobody
-    could decide, once whoever proposes it has a part in it."""
+    """What the run was not granted, or the policy in force would refuse, is not asked at all, so that the old request
+    stays; nor is what nobody could decide, once whoever proposes it has a part in it."""
     run, old = hand.run, hand.request.proposal
     version = policies.governing(tool=draft.action.tool, lock=True)
     if version is None:
         return Objection(code="amount_denied", detail={"why": "No policy governs this."})
     variables = policy_now.variables(run=run, known=entry, action=draft.action, facts=facts)
+    if no := capabilities.withheld(run=run, tool=draft.action.tool, variables=variables, now=hand.now):
+        return Objection(code="amount_denied", detail={"why": f"{capabilities.sentence(objection=no).capitalize()}."})
     verdict = evaluate(document=version.rules, variables=variables, counted=windows.counted(proposal=old))
     if verdict.effect == "deny":
         return Objection(code="amount_denied", detail={"why": verdict.text})
@@ -111,8 +113,9 @@ def _allowed(hand: Hand, entry: Any, draft: Draft, facts: Any) -> Objection | No
     like_it, money = copy(old), contract(draft.action.tool).money(draft.action.effect)
     assert money is not None
     like_it.amount_minor, like_it.currency = money.minor, money.currency
-    asked = ApprovalRequest(run=run, proposal=like_it)
-    chain = stages.of_need(request=asked, need=verdict.groups)
+    asked = ApprovalRequest(run=run, proposal=like_it, supersedes=hand.request)
+    # whoever was added by name is asked again, but for whoever proposes this
+    chain = [one for one in stages.every(request=asked, need=verdict.groups) if one.person_id != hand.user.pk]
     short = seating.short_of(request=asked, stages=chain, votes=[], without=hand.user)
     return None if short is None else Objection(code="amount_needs_you", detail={"stage": short.name})
 

@@ -29,6 +29,7 @@ class Reason(StrEnum):
     CANNOT_WAIT = "cannot_wait"
     # a decision that no longer counts, and that reading the facts again would not mend
     NO_DECISION = "no_decision"
+    DENIED = "denied"
     REJECTED = "rejected"
     NOT_GRANTED = "not_granted"
     GRANT_OVER = "grant_over"
@@ -68,6 +69,7 @@ WORDS: dict[Reason, str] = {
     Reason.KEEPS_FAILING: "The work kept breaking off",
     Reason.CANNOT_WAIT: "It cannot wait for what it asked for",
     Reason.NO_DECISION: "Nobody has allowed it",
+    Reason.DENIED: "What follows is not allowed",
     Reason.REJECTED: "It was rejected",
     Reason.NOT_GRANTED: "It was not granted this tool",
     Reason.GRANT_OVER: "What it was granted is over",

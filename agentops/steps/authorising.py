@@ -8,7 +8,8 @@ from django.db.models import Q
 from agentops import policy_now
 from agentops.asked import nobody_for, people_to_decide
 from agentops.reasons import Reason
-from agentops.steps.base import AT_ONCE, Next, Step, committing, hand_over, out_of_date, park
+from agentops.steps.base import AT_ONCE, Next, Step, committing, done_so_far, hand_over, out_of_date, park
+from agentops.steps.cancelling import what_stays
 from agentops.steps.deciding import refuse
 from agentops.steps.gathering import keep_facts, read_facts
 from agentops.steps.handed_back import sent_back, withdrawn
@@ -180,12 +181,14 @@ def _problem(run: Run, proposal: Proposal, verdict: Verdict) -> str:
     return ""
 
 
-def _denied(step: Step, run: Run, proposal: Proposal, reason: str, *, code: str = "denied") -> Next:
+def _denied(step: Step, run: Run, proposal: Proposal, reason: str, *, code: str = Reason.DENIED) -> Next:
     """The agent hears why and may choose again; what a workflow proposed by itself is simply not allowed."""
     if proposal.model_call_id is not None:
         return refuse(step, run, Refused(code=code, reason=reason))
     if proposal.proposer.kind == Principal.Kind.PERSON:  # another amount, which the policy refused in the meantime
         return hand_over(run, code=Reason.AMOUNT_NOT_ALLOWED, reason=reason, actor=step.actor)
+    if done_so_far(run):  # which stays; how it goes on from there is a person's to say
+        return hand_over(run, code=code, reason=f"what follows is not allowed: {reason}", actor=step.actor)
     transitions.move(run=run, to=RunState.REJECTED, actor=step.actor, why=reason, outcome=f"Not allowed: {reason}")
     return Next.PARK
 
@@ -266,15 +269,20 @@ def await_approval(step: Step) -> Next:
 def _rejected(step: Step, run: Run, request: ApprovalRequest) -> Next:
     """By people, or because nobody answered in time and the rule says no to that; then nobody's reason is there."""
     if request.close_reason:
-        reason = f"Rejected: {request.close_reason}"
-        transitions.move(run=run, to=RunState.REJECTED, actor=step.actor, why=reason, outcome=reason)
-        return Next.PARK
+        return _end_rejected(step, run, f"Rejected: {request.close_reason}")
     said = request.votes.filter(choice="reject").select_related("principal", "instead_of").order_by("-at").first()
     reason = f"Rejected by {said.whose}: {said.comment}" if said else "Rejected"
     if step.workflow.asks_again_when_rejected and request.proposal.model_call_id:
         transitions.move(run=run, to=RunState.DECIDING, actor=step.actor, why=reason, refusals=[*run.refusals, reason])
         return Next.GO_ON
-    transitions.move(run=run, to=RunState.REJECTED, actor=step.actor, why=reason, outcome=reason)
+    return _end_rejected(step, run, reason)
+
+
+def _end_rejected(step: Step, run: Run, reason: str) -> Next:
+    """With what it did before, which stays: *rejected* says nothing of that."""
+    stays = what_stays(run)
+    outcome = f"{reason.rstrip('.')}. {stays}" if stays else reason
+    transitions.move(run=run, to=RunState.REJECTED, actor=step.actor, why=reason, outcome=outcome)
     return Next.PARK
 
 

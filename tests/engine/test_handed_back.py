@@ -10,17 +10,23 @@ from django.contrib.auth.models import User
 from django.db import Error, transaction
 
 from agentops import amounts, engine
+from agentops.narrowing import Less
+from agentops.starting import start_workflow
 from agentops.steps import authorising, deciding
 from approvals.models import ApprovalRequest, Decision, Vote
-from approvals.services import closing
+from approvals.services import closing, handing
 from approvals.services.acting import Acted
 from approvals.words import sentence
 from reconciliation.models import Operation
 from runs import record, transitions
-from runs.models import Proposal, Run
+from runs.models import Principal, Proposal, Run
 from runs.services import principals
-from tests.approvals.world import at_once
+from tests import published
+from tests.approvals.world import at_once, document
 from tests.engine.conftest import World
+
+CREDIT = "billing.create_credit"
+TICKET_WORK = ["helpdesk.update_ticket", "helpdesk.draft_reply"]
 
 
 def states(run: Run) -> list[str]:
@@ -218,3 +224,38 @@ def test_the_database_takes_no_request_back_that_was_sent_back(world: World, own
             ApprovalRequest.objects.filter(pk=closed.pk).update(state=state)
     with pytest.raises(psycopg.Error):
         owner.execute("UPDATE approvals_approvalrequest SET close_reason = ' '")
+
+
+def test_another_amount_leaves_people_enough_for_whoever_was_added_as_well(world: World) -> None:
+    run = asked(world)
+    added = handing.add_approver(
+        request_id=world.request(run).pk, person=world.people["jonas"], reason="their account", by=world.people["maya"]
+    )
+    assert added.ok, added
+    assert act(world, run, amounts.propose, amount="1100").code == "amount_needs_you"
+    assert states(run) == ["open"]
+
+
+def test_another_amount_that_the_run_was_not_granted_closes_nothing(world: World) -> None:
+    less = {CREDIT: Less(when="currency == 'USD' && amount_minor >= 115000")}
+    desk = principals.find_or_make(kind=Principal.Kind.INTEGRATION, key="integration:helpdesk", label="Help desk")
+    data = {"ticket": world.named("CS-8812")}
+    run = world.work(start_workflow(name="service_credit", data=data, initiator=desk, less=less).run)
+    refused = act(world, run, amounts.propose, amount="1100")
+    assert refused.code == "amount_denied" and "granted" in refused.detail["why"]
+    assert states(run) == ["open"]
+    assert world.vote(run).code == "approved"
+    # what follows was not granted either; the credit is made, so it is a person's to say how it goes on
+    run = world.work(run)
+    assert (run.state, run.person_code) == ("needs_person", "not_granted")
+    assert "helpdesk.update_ticket" in run.person_reason and len(world.credits()) == 1
+
+
+def test_who_rejects_what_follows_reads_what_was_done_before(world: World) -> None:
+    published.publish(slug="ticket-work", name="Ticket work", tools=TICKET_WORK, document=document(), note="n")
+    run = world.work(world.start("CS-8815"))
+    assert run.state == "awaiting_approval" and len(world.credits()) == 1
+    assert world.vote(run, choice="reject").code == "rejected"
+    run = world.work(run)
+    reference = world.credit(run).external_reference
+    assert run.state == "rejected" and f"Done before, and staying: {CREDIT} {reference}" in run.outcome
