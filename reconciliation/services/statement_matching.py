@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, Q, QuerySet
 
 from reconciliation import late, matching, moves
 from reconciliation.attempts import records_in
@@ -43,7 +43,8 @@ def match_some(*, statement: Statement, in_hand: dt.timedelta) -> bool:
         _judge(statement, operation)
     with transaction.atomic(durable=True):
         nobodys = [one for one in open_lines if one.pk not in found]
-        _nobodys(statement, nobodys)
+        if Statement.objects.filter(pk=statement.pk, stopped_at__isnull=True).exists():
+            _nobodys(statement, nobodys)
     return _advance(statement, in_hand)
 
 
@@ -73,7 +74,7 @@ def _judge(statement: Statement, operation: Operation) -> None:
         run, operation = moves.lock(operation_id=operation.pk)
         lines = _lines_of(statement, operation)
         if not lines:
-            return  # another worker has judged them
+            return  # another worker has judged them, or it was stopped
         ours, now = ours_of(operation), clock.now()
         if StatementOurs.objects.filter(statement=statement, operation=operation).exists():
             # it was settled by this very name after its other lines were judged
@@ -105,8 +106,8 @@ def _judge(statement: Statement, operation: Operation) -> None:
 def _lines_of(statement: Statement, operation: Operation) -> list[StatementLine]:
     names = list(operation.their_names.values_list("name", flat=True))  # by value: a subquery is found by no index
     mine = Q(identity=operation.identity) | Q(reference__in=names)
-    unjudged = statement.lines.filter(mine, judged_at__isnull=True).select_for_update(of=("self",)).order_by("id")
-    lines = list(unjudged)
+    unjudged = statement.lines.filter(mine, judged_at__isnull=True, statement__stopped_at__isnull=True)
+    lines = list(unjudged.select_for_update(of=("self",)).order_by("id"))
     found = _operations(statement.system, lines)
     return [one for one in lines if one.pk in found and found[one.pk].pk == operation.pk]
 
@@ -252,8 +253,9 @@ def _missing(statement: Statement, operation: Operation) -> None:
     actor = principals.system()
     with transaction.atomic(durable=True):
         run, operation = moves.lock(operation_id=operation.pk)
-        there = StatementOurs.objects.filter(statement=statement, operation=operation).exists()
-        if there or operation.state not in DONE:
+        there = StatementOurs.objects.filter(statement=statement, operation=operation)
+        going = Statement.objects.filter(~Exists(there), pk=statement.pk, stopped_at__isnull=True).exists()
+        if not going or operation.state not in DONE:
             return
         ours = ours_of(operation)
         like = _alike(statement, operation, ours)

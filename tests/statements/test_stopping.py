@@ -1,5 +1,7 @@
 """A statement that a person stops before its end: what it read is kept, it concludes nothing, and it can go on."""
 
+from typing import Any
+
 import psycopg
 import pytest
 from django.db import DatabaseError
@@ -106,3 +108,36 @@ def test_the_database_lets_only_a_whole_list_say_so(books: Books) -> None:
         StatementOurs.objects.create(
             statement=found, operation=operation, amount_minor=1, currency="USD", result="missing"
         )
+
+
+def test_what_a_worker_has_in_hand_is_judged_no_further(books: Books, monkeypatch: pytest.MonkeyPatch) -> None:
+    done(books)
+    done(books, "CS-8815")
+    found, seen = books.ask(), []
+
+    def stops_after(real: Any) -> Any:
+        def once(*given: Any, **more: Any) -> Any:
+            result = real(*given, **more)
+            if not seen:
+                assert statement_stopping.stop(number=found.pk, reason="not now", principal=books.tomas).ok
+            seen.append(result)
+            return result
+
+        return once
+
+    with monkeypatch.context() as patch:
+        patch.setattr(statement_matching, "_judge", stops_after(statement_matching._judge))
+        books.work(found)
+    assert (found.stage, found.part, found.ours.count()) == ("stopped", "matching", 1)
+    assert statement_stopping.go_on(number=found.pk, principal=books.tomas).ok
+    books.work(found)
+    assert found.stage == "finished" and found.ours.count() == 2
+
+    seen.clear()
+    found = books.ask()
+    with monkeypatch.context() as patch:
+        patch.setattr(CreditNotes, "list_recorded", lambda *_, **__: ListPage(lines=(), cursor=""))
+        patch.setattr(statement_matching, "in_period", stops_after(lambda **_: True))
+        books.work(found)
+    assert (found.stage, found.part) == ("stopped", "comparing")
+    assert not found.ours.exists() and not Case.objects.exists(), "it says of nothing that it is missing"
