@@ -7,8 +7,8 @@ import pytest
 from django.contrib.auth.models import User
 
 from approvals import queries, seating, staffing
-from approvals.models import Prompt, Stage
-from approvals.requirement import Escalation, StageNeed
+from approvals.models import Prompt, Remit, Stage
+from approvals.requirement import Escalation, Person, StageNeed
 from approvals.services import prompting
 from approvals.services import staffing as looking
 from runs.models import Run
@@ -73,6 +73,34 @@ def test_a_stage_that_loses_its_last_person_is_found_whatever_took_them() -> Non
     Run.objects.update(waits_for=f"{staffing.NOBODY}: one of managers")
     anna.groups.add(world.voters("manager"))
     assert due() == 1  # to say that somebody is there again
+
+
+def test_a_stage_is_found_whose_last_person_could_not_answer_it() -> None:
+    """Members are left with the right to vote: one started it, one's limit does not cover it, one has answered."""
+    anna, bert = world.user("anna"), world.user("bert")
+    asked = world.ask(initiator=principals.of_user(user=anna))
+    assert due() == 0
+    gone(bert)
+    assert due() == 1
+    User.objects.filter(pk=bert.pk).update(is_active=True)
+    assert due() == 0
+    assert world.cast(asked, bert).code == "approved"
+
+    small = StageNeed(name="Small", groups=("finance",), quorum=1, person=Person(within_limit=True))
+    chris, carla = world.user("chris", group="finance"), world.user("carla", group="finance")
+    Remit.objects.create(user=chris, limits={"USD": 120_000})
+    Remit.objects.create(user=carla, limits={"USD": 119_999})
+    world.ask(version=asked.version, stages=(small,))
+    assert due() == 0
+    Remit.objects.filter(user=chris).update(limits={"EUR": 120_000})
+    assert due() == 1
+
+    two = StageNeed(name="Two", groups=("legal",), quorum=2)
+    lena, lars = world.user("lena", group="legal"), world.user("lars", group="legal")
+    both = world.ask(version=asked.version, quorum=2, stages=(two,))
+    assert world.cast(both, lena).code == "voted" and due() == 1
+    gone(lars)
+    assert due() == 2
 
 
 def test_what_was_handed_to_a_group_that_has_nobody_any_more_waits_for_all() -> None:
