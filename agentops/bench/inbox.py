@@ -178,7 +178,7 @@ def look(*, user: User, wanted: dict[str, str]) -> dict[str, Seen]:
 
 
 def _p95(found: list[float]) -> float:
-    return statistics.quantiles(found, n=20)[18]
+    return statistics.quantiles(found, n=20)[18] if len(found) > 1 else found[0]
 
 
 def _used(session: Path) -> float:

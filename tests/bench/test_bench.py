@@ -10,8 +10,8 @@ REPO = Path(__file__).resolve().parents[2]
 
 
 def test_a_small_one_prints_every_figure() -> None:
-    small = {"BENCH_RUNS": "20", "BENCH_ROUNDS": "1", "BENCH_PARKED": "300", "BENCH_LINES": "40,120"}
-    small |= {"BENCH_INBOX": "300,600", "BENCH_LOOKS": "2"}
+    small = {"BENCH_RUNS": "10", "BENCH_ROUNDS": "1", "BENCH_PARKED": "300", "BENCH_LINES": "40,120"}
+    small |= {"BENCH_INBOX": "200,400", "BENCH_LOOKS": "1"}
     done = subprocess.run(
         [sys.executable, "-m", "agentops.bench"],
         cwd=REPO,
