@@ -1,6 +1,7 @@
 """Where a reversal cannot be proposed, or what came of it cannot be booked, that is kept, shown, tried again, and a
 person's at last."""
 
+import datetime as dt
 from typing import Any
 
 import pytest
@@ -140,3 +141,22 @@ def test_what_was_to_follow_one_that_cannot_be_proposed_is_a_persons_too(
     assert [one.result for one in Reversal.objects.order_by("created_at")] == ["failed", "dropped", "dropped"]
     newest_first = [one.operation for one in Reversal.objects.order_by("created_at")]
     assert [one.operation for one in Case.objects.order_by("number")] == newest_first
+
+
+def test_a_run_that_is_over_before_it_is_linked_is_followed_up_all_the_same(
+    undo: Undoing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing makes the reversal due when its run ends, as long as the row does not name the run."""
+    _, credit = undo.credited()
+    assert undo.propose(credit).ok
+    real = reversals.link
+
+    def late(*, reversal_id: Any, run: Run) -> None:
+        assert operate.cancel(run_id=run.pk, principal=undo.priya, reason="not any more").ok
+        assert undo.world.work(run).state == "cancelled"
+        real(reversal_id=reversal_id, run=run)
+
+    monkeypatch.setattr(reversals, "link", late)
+    monkeypatch.setattr(reversals, "LOOK_AFTER", dt.timedelta(0))
+    undo.relay()
+    assert Reversal.objects.get().result == "cancelled" and undo.propose(credit).ok, "its place is free again"
