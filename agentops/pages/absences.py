@@ -75,7 +75,8 @@ class AbsenceForm(forms.Form):
         people = rights.voters().order_by("first_name", "last_name", "username")
         others = user.has_perm(absences.ARRANGE)
         self.fields["person"].queryset = people if others else people.filter(pk=user.pk)  # type: ignore[attr-defined]
-        self.fields["stand_in"].queryset = people  # type: ignore[attr-defined]
+        stand_ins = people if others else people.exclude(pk=user.pk)
+        self.fields["stand_in"].queryset = stand_ins  # type: ignore[attr-defined]
 
 
 class RemitForm(forms.Form):

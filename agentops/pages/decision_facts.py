@@ -11,7 +11,7 @@ from django.urls import reverse
 from agentops import asked
 from agentops.pages import chain, exposure, stages
 from agentops.pages.became import Outcome, outcome
-from approvals import objections, talk, words
+from approvals import freezes, objections, talk, words
 from approvals.binding import differences
 from approvals.models import ApprovalRequest, Viewing, Vote
 from approvals.objections import Objection
@@ -101,12 +101,14 @@ def amount(request: ApprovalRequest) -> Money | None:
 
 
 def title_parts(request: ApprovalRequest) -> dict[str, str]:
-    """The ask around its exact amount, so that the amount can stand out; an ask without it stays whole."""
+    """The ask around its exact amount, so that the amount can stand out; an ask without it stays whole. ``code`` is the
+    currency's, empty where the amount is written with it (`KWD 425.050`)."""
     money = amount(request)
     if money is None or money.display() not in request.ask:
-        return {"before": request.ask, "amount": "", "after": ""}
+        return {"before": request.ask, "amount": "", "code": "", "after": ""}
     before, display, after = request.ask.partition(money.display())
-    return {"before": before, "amount": display, "after": after}
+    code = "" if money.currency in display else money.currency
+    return {"before": before, "amount": display, "code": code, "after": after}
 
 
 def changes(*, user: User, request: ApprovalRequest) -> dict[str, Any]:
@@ -244,6 +246,9 @@ def bar_context(*, request: ApprovalRequest, stands: Standing, user: User) -> di
         "money": amount(request),
         "stands": stands,
         "can_decide": stands.objection is None,
+        "held": freezes.over(workflow=request.run.workflow, tool=request.proposal.tool)
+        if stands.objection is None
+        else None,
         "why_not": why_not(request=request, objection=stands.objection),
         "mine": stands.objection is None,
         "decided_by_me": stands.objection is not None and bool(stands.objection.detail.get("yours")),

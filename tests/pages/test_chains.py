@@ -68,6 +68,9 @@ def test_naming_a_stand_in_is_ones_own_affair_or_an_admins(maya: User, noor: Use
         "ends": f"{now + dt.timedelta(days=2):%Y-%m-%dT%H:%M}",
         "note": "On leave",
     }
+    offered = {user: signed_in(user).get("/settings/absence/").context["form"] for user in (maya, rosa)}
+    assert maya not in offered[maya].fields["stand_in"].queryset and noor in offered[maya].fields["stand_in"].queryset
+    assert maya in offered[rosa].fields["stand_in"].queryset, "an admin arranges it for others"
     wrong = signed_in(noor).post("/settings/absence/", {**form, "as_user": str(noor.pk)})
     assert wrong.status_code == 422 and not Absence.objects.exists()
     assert signed_in(maya).post("/settings/absence/", {**form, "as_user": str(maya.pk)}).status_code == 302

@@ -8,7 +8,9 @@ from django.contrib.auth.models import Group, User
 from django.http import HttpResponse
 from django.test import Client
 
+from approvals import freezes
 from approvals.models import ApprovalRequest, Decision, Refusal, Viewing, Vote
+from approvals.services import freezing
 from runs.money import Money
 from tests.pages import world
 
@@ -259,3 +261,20 @@ def test_signed_out_people_are_led_back_and_nothing_is_done(maya: User) -> None:
     answer = click(Client(), ask, maya, "approve_confirmed")
     assert answer.status_code == 302 and answer.headers["Location"].startswith("/accounts/login/")
     assert not Vote.objects.exists() and not Refusal.objects.exists()
+
+
+def test_the_title_names_the_currency_once(maya: User) -> None:
+    shown_as = {Money(120000, "USD"): "$1,200.00 <small>USD</small>", Money(425050, "KWD"): "KWD 425.050"}
+    for amount, shown in shown_as.items():
+        page = signed_in(maya).get(f"/approvals/{world.ask(world.Story(amount=amount)).pk}/").text
+        heading = page.partition('<span class="h1-money">')[2].partition("</span>")[0]
+        assert heading.replace("\xa0", " ") == shown
+
+
+def test_what_is_frozen_says_so_beside_the_buttons(maya: User) -> None:
+    ask = world.ask()
+    assert "is frozen" not in signed_in(maya).get(f"/approvals/{ask.pk}/").text
+    freezing.freeze(scope=freezes.of_tool(world.TOOL), principal=world.principal("system", "t", "T"), reason="twice")
+    page = signed_in(maya).get(f"/approvals/{ask.pk}/").text
+    bar = page.partition('id="bar"')[2]
+    assert "Tool billing.create_credit is frozen: approving is possible again once that is lifted" in bar
