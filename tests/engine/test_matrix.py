@@ -46,7 +46,7 @@ COVERED: dict[str, dict[str, Iterable[str]]] = {
         "engine.test_ticket.test_a_draft_on_another_ticket_is_a_persons": ["wrong_account"],
     },
 }
-# what these change is an event, which settles nothing: `tests/api`, `tests/desk/test_late_truth.py` and `make chaos`
+# what these change is an event, which settles nothing: `tests/undoing/test_told.py`; the help desk sends none
 TOLD_ONLY = {"ok", "event_before_response", "accepted_then_failed_event"} | {
     mode.name for mode in MODES.values() if mode.on_events
 }
