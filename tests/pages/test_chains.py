@@ -135,3 +135,31 @@ def test_two_people_one_after_the_other(visitor: Visitor, maya: User, noor: User
     page.get_by_role("button", name="Yes, approve").click()
     expect(page.get_by_text("Approved. It is waiting to run.")).to_be_visible()
     assert [vote.whose for vote in Vote.objects.order_by("at")] == ["Maya Lindgren", "Noor Haddad"]
+
+
+@pytest.mark.browser
+def test_a_stand_in_is_named_and_answers(visitor: Visitor, maya: User, noor: User) -> None:
+    request = world.ask()
+    visitor.sign_in("maya")
+    page = visitor.goto("/settings/absence/")
+    begins = clock.now().replace(second=0, microsecond=0) - dt.timedelta(days=1)  # whatever zone the form is in
+    form = page.locator("form", has=page.locator("[name=stand_in]"))
+    form.locator("[name=stand_in]").select_option(label="Noor Haddad")
+    form.locator("[name=begins]").fill(f"{begins:%Y-%m-%dT%H:%M}")
+    form.locator("[name=ends]").fill(f"{begins + dt.timedelta(days=2):%Y-%m-%dT%H:%M}")
+    form.locator("button[type=submit]").click()
+    page.wait_for_load_state()
+    made = Absence.objects.get()
+    assert (made.person, made.stand_in) == (maya, noor)
+    visitor.assert_sound()
+    visitor.context.clear_cookies()
+    visitor.sign_in("noor")
+    page = visitor.goto("/approvals/?tab=mine")
+    expect(page.locator("main")).to_contain_text("You answer for Maya Lindgren, who is away")
+    page = visitor.goto(f"/approvals/{request.pk}/")
+    expect(page.locator("main")).to_contain_text("You answer for Maya Lindgren")
+    page.locator("#approve").click()
+    page.get_by_role("button", name="Yes, approve").click()
+    page.wait_for_url("**/approvals/?*done=1")
+    vote = Vote.objects.get()
+    assert vote.principal.user == noor and vote.instead_of is not None and vote.instead_of.user == maya
