@@ -122,6 +122,7 @@ def test_every_page_is_photographed(width: int, scenes: dict[str, str], sign_in:
         for theme in THEMES:
             page.emulate_media(color_scheme=theme)
             expect(page.locator(f"html[data-bs-theme={theme}]")).to_have_count(1)
+            page.wait_for_timeout(400)  # colours take a moment to turn
             page.screenshot(path=FOLDER / f"{name}-top-{width}-{theme}.png")
             _grow(page, width)
             page.screenshot(path=FOLDER / f"{name}-{width}-{theme}.png")
