@@ -9,8 +9,8 @@ export PYTHON ?=
 
 PY := .venv/bin/python
 # A file's tests stay together, in the order that tests/conftest.py gives; each process has servers of its own, and
-# there is one more than cores here, since many tests wait for something.
-SIDE_BY_SIDE := -n 3 --dist loadfile --no-loadscope-reorder
+# there are two more than the cores of a small machine, since half of a test is waiting for something.
+SIDE_BY_SIDE := -n 4 --dist loadfile --no-loadscope-reorder
 # What settings need when nothing is running: no check opens a connection.
 OFFLINE := DEBUG=1 DATABASE_URL=postgresql:///offline
 
@@ -29,11 +29,12 @@ chaos: venv ## three minutes of faults, kills and freezes, judged; CHAOS_MINUTES
 test: venv-dev ## run every test
 	@exec $(PY) -m pytest $(SIDE_BY_SIDE)
 
-test-fast: venv-dev ## run the tests that need neither browser nor whole stack
+test-fast: venv-dev ## run the tests that need no browser, no whole page and no process of their own
 	@exec $(PY) -m pytest $(SIDE_BY_SIDE) -m "not browser and not stack"
 
-races: venv-dev ## every race between two people over one request, a thousand rounds each
-	@RACE_ROUNDS=1000 exec $(PY) -m pytest tests/approvals/test_races.py
+races: venv-dev ## every race over one request, between people and with workers, a thousand rounds each
+	@RACE_ROUNDS=1000 exec $(PY) -m pytest tests/approvals/test_races.py tests/engine/test_votes_against_workers.py \
+		tests/engine/test_one_total.py
 
 bench: venv ## measure runs beside raw commits, lists, statements; PART=inbox or statements alone, BENCH_RUNS, BENCH_LINES
 	@exec $(PY) -m agentops.bench $(PART)

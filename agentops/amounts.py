@@ -108,16 +108,16 @@ def _allowed(hand: Hand, entry: Any, draft: Draft, facts: Any) -> Objection | No
     verdict = evaluate(document=version.rules, variables=variables, counted=windows.counted(proposal=old))
     if verdict.effect == "deny":
         return Objection(code="amount_denied", detail={"why": verdict.text})
-    if verdict.groups is None:
+    if verdict.need is None:
         return None
     like_it, money = copy(old), contract(draft.action.tool).money(draft.action.effect)
     assert money is not None
     like_it.amount_minor, like_it.currency = money.minor, money.currency
     asked = ApprovalRequest(run=run, proposal=like_it, supersedes=hand.request)
     # whoever was added by name is asked again, but for whoever proposes this
-    chain = [one for one in stages.every(request=asked, need=verdict.groups) if one.person_id != hand.user.pk]
+    chain = [one for one in stages.every(request=asked, need=verdict.need) if one.person_id != hand.user.pk]
     short = seating.short_of(request=asked, stages=chain, votes=[], without=hand.user)
-    return None if short is None else Objection(code="amount_needs_you", detail={"stage": short.name})
+    return None if short is None else Objection(code="amount_needs_you", detail={"stage": short.stage.name})
 
 
 def _propose(hand: Hand, draft: Draft) -> dict[str, Any]:

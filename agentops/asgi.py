@@ -13,6 +13,7 @@ from channels.security.websocket import OriginValidator  # noqa: E402
 from django.conf import settings  # noqa: E402
 
 from agentops.routing import origins, websocket_urlpatterns  # noqa: E402
+from runs.garbage import keep_what_is_here  # noqa: E402
 
 application = ProtocolTypeRouter(
     {
@@ -22,3 +23,4 @@ application = ProtocolTypeRouter(
         ),
     }
 )
+keep_what_is_here()

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agentops.permissions import GROUP_WORDS
+from approvals.heard import Lost
 from approvals.models import Absence, ApprovalRequest, Stage
-from approvals.seating import Seating
+from approvals.seating import Seating, Short
 from runs import clock
 from runs.models import Run
 
@@ -33,24 +34,23 @@ def newest(*, run: Run) -> ApprovalRequest | None:
     return found.order_by("-created_at").first()
 
 
-def yes(request: ApprovalRequest) -> Counter[uuid.UUID]:
-    """How many have said yes, by the stage's id."""
-    return Counter(vote.stage_id for vote in request.votes.all() if vote.choice == "approve")
-
-
 def asked_words(request: ApprovalRequest) -> str:
     """`support managers`, or `Finance and Legal`: those that are asked now, or all once none is."""
-    every = stages(request)
+    return _asked_words(request, stages(request))
+
+
+def _asked_words(request: ApprovalRequest, every: Sequence[Stage]) -> str:
     now = [stage for stage in every if stage.is_asked] or every
     return " and ".join(stage_words(stage) for stage in now) or group_words(request.group)
 
 
-def people_to_decide(request: ApprovalRequest) -> str:
-    """Whom a run waits for that asks for approval: `support managers to decide`, `Finance to decide, then Legal`."""
-    every = stages(request)
+def people_to_decide(request: ApprovalRequest, *, every: Sequence[Stage] | None = None) -> str:
+    """Whom a run waits for that asks for approval: `support managers to decide`, `Finance to decide, then Legal`;
+    `every` are its stages where they are at hand."""
+    every = stages(request) if every is None else every
     if len(every) == 1 and every[0].quorum > 1:
         return f"{every[0].quorum} of the {stage_words(every[0])} to decide"
-    return f"{asked_words(request)} to decide{then(every)}"
+    return f"{_asked_words(request, every)} to decide{then(every)}"
 
 
 def needed(stage: Stage) -> str:
@@ -66,9 +66,35 @@ def needed(stage: Stage) -> str:
     return said + (f", for the region {need.region}" if need.region else "")
 
 
-def nobody_for(stage: Stage) -> str:
+_LOST = {
+    "account": "the account of {whose} is no longer active",
+    "right": "{whose} no longer has the right to vote",
+    "group": "{whose} is no longer in {groups}",
+    "team": "{whose} is no longer of the team {team}",
+    "region": "{whose} is no longer for the region {region}",
+    "limit": "the limit of {whose} no longer covers the amount",
+}
+
+
+def lost_words(*, lost: Lost, stage: Stage) -> str:
+    """Why somebody's yes counts no more, in words that follow a colon."""
+    need, groups = stage.need.person, " or ".join(group_words(name) for name in stage.every_group)
+    return _LOST[lost.what].format(whose=lost.whose, groups=groups, team=need.team, region=need.region)
+
+
+def there_are(short: Short) -> str:
+    """`there is nobody`, `there are 2 of the 3 still needed`: of those whom a stage takes, whoever could answer."""
+    if short.there == 0:
+        said = "there is nobody"
+    else:
+        needed = "needed" if short.needed == short.stage.quorum else "still needed"
+        said = f"there {'is' if short.there == 1 else 'are'} {short.there} of the {short.needed} {needed}"
+    return said if short.able == short.there else f"{said} beside those whom other stages need"
+
+
+def too_few(short: Short) -> str:
     """Why a stage cannot have its people, in words that follow a colon."""
-    return f"{needed(stage)}, with the right to vote and no part in this run; there are too few"
+    return f"{there_are(short)}; it takes {needed(short.stage)}, with the right to vote and no part in this run"
 
 
 def then(every: Sequence[Stage]) -> str:
@@ -77,18 +103,17 @@ def then(every: Sequence[Stage]) -> str:
     return "".join(f", then {one}" for one in later)
 
 
-def progress(request: ApprovalRequest) -> str:
+def progress(request: ApprovalRequest, *, yes: Counter[uuid.UUID]) -> str:
     """`Stage 1 of 2 – Finance; then: Legal`; of one stage how many have approved where it takes several; else nothing.
-    Reads the votes along with the request where they were."""
+    `yes` are those that count, by stage (`approvals.heard`)."""
     every = stages(request)
-    said_yes = yes(request)
     if len(every) == 1:
-        return f"{said_yes[every[0].pk]} of {every[0].quorum} have approved" if every[0].quorum > 1 else ""
+        return f"{yes[every[0].pk]} of {every[0].quorum} have approved" if every[0].quorum > 1 else ""
     now = [stage for stage in every if stage.is_asked]
     if not now:
         return f"{len(every)} stages"
     said = " and ".join(
-        f"{stage_words(one)}{f' ({said_yes[one.pk]} of {one.quorum})' if one.quorum > 1 else ''}" for one in now
+        f"{stage_words(one)}{f' ({yes[one.pk]} of {one.quorum})' if one.quorum > 1 else ''}" for one in now
     )
     later = [stage_words(stage) for stage in every if stage.opened_at is None]
     met = sum(1 for stage in every if stage.met_at is not None)

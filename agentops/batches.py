@@ -13,10 +13,10 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from agentops import acts
-from agentops.busy import is_busy, is_gone
 from runs import clock, holding, rights
 from runs.models import Batch, BatchItem, Principal, Run
 from runs.nudging import nudge_relay
+from runs.one_by_one import is_busy, is_gone
 from runs.services.operate import OperateResult
 from runs.texts import typed
 

@@ -11,10 +11,11 @@ from django.db.models import Q
 
 from agentops import hints, policy_now
 from agentops.batches import AT_ONCE_SECONDS, MOST_TRIES, TRY_AGAIN
-from agentops.busy import is_busy, is_gone
 from approvals.models import BulkItem, BulkVote, Vote
 from approvals.services import votes
+from approvals.services.votes import VoteResult
 from runs import clock
+from runs.one_by_one import is_busy, is_gone
 
 log = logging.getLogger(__name__)
 
@@ -42,21 +43,8 @@ def work_off(*, seconds: float = AT_ONCE_SECONDS) -> int:
 def _cast(word: BulkVote, item: BulkItem) -> bool:
     """False when the request is left for another time, after the others: somebody else has its run locked."""
     open_one = BulkItem.objects.filter(pk=item.pk, done_at__isnull=True)
-    user = word.principal.user
-    if user is None:  # only people vote
-        raise ValueError("votes are a person's")
     try:
-        result = votes.cast(
-            request_id=item.request_id,
-            user=user,
-            choice="approve" if word.choice == Vote.Choice.APPROVE else "reject",
-            comment=word.comment,
-            page_digest=item.page_digest,
-            acknowledged=False,
-            authenticated_by=word.authenticated_by,
-            channel="page",
-            reevaluate=lambda asked, version: policy_now.verdict(request=asked, version=version),
-        )
+        result = _vote(word, item)
         open_one.update(code=result.code, detail=result.detail, done_at=clock.now())
     except Exception as problem:  # one request that nobody foresaw must not hold up the others
         if is_gone(problem=problem):
@@ -68,3 +56,20 @@ def _cast(word: BulkVote, item: BulkItem) -> bool:
             log.exception("a vote on request %s broke off", item.request_id)
         open_one.update(code="busy" if is_busy(problem=problem) else "broke_off", done_at=clock.now())
     return True
+
+
+def _vote(word: BulkVote, item: BulkItem) -> VoteResult:
+    user = word.principal.user
+    if user is None:
+        raise ValueError("votes are a person's")
+    return votes.cast(
+        request_id=item.request_id,
+        user=user,
+        choice="approve" if word.choice == Vote.Choice.APPROVE else "reject",
+        comment=word.comment,
+        page_digest=item.page_digest,
+        acknowledged=False,
+        authenticated_by=word.authenticated_by,
+        channel="page",
+        reevaluate=lambda asked, version: policy_now.verdict(request=asked, version=version),
+    )

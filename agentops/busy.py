@@ -13,15 +13,14 @@ import sys
 import time
 from collections.abc import Callable
 
-from django.db import InterfaceError, OperationalError
+from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.views import defaults
 
-LOCK_NOT_AVAILABLE, QUERY_CANCELED, DEADLOCK, SERIALIZATION = "55P03", "57014", "40P01", "40001"
-# what the database says when it ends a connection or takes none: class 08, its shutdowns, and nothing at all
-SHUTDOWNS = ("57P01", "57P02", "57P03", "25P03")
+from runs.one_by_one import is_busy, is_gone, is_lost
+
 MOST_TRIES = 3  # of one request whose transaction lost
 TRIES = "_tries_of_a_lost_transaction"  # where a request counts them
 RETRY_AFTER = 5  # seconds; as long as a lock is waited for
@@ -30,28 +29,6 @@ GONE_DETAIL = (
     "the database cannot be reached just now, and whether this was recorded is not known; send the same again with the "
     "same key, which does nothing twice"
 )
-
-
-def _code(problem: BaseException) -> str:
-    return getattr(problem.__cause__, "sqlstate", None) or ""
-
-
-def is_busy(*, problem: BaseException) -> bool:
-    """Whether the database gave up on the transaction, by its own code."""
-    return isinstance(problem, OperationalError) and _code(problem) in (
-        LOCK_NOT_AVAILABLE,
-        QUERY_CANCELED,
-        DEADLOCK,
-        SERIALIZATION,
-    )
-
-
-def is_gone(*, problem: BaseException) -> bool:
-    """Whether there is no database to talk to, or no longer."""
-    if not isinstance(problem, OperationalError | InterfaceError):
-        return False
-    code = _code(problem)
-    return not code or code.startswith("08") or code in SHUTDOWNS
 
 
 def answer_to(*, request: HttpRequest, problem: BaseException | None) -> HttpResponse | None:
@@ -76,8 +53,7 @@ def again(*, request: HttpRequest, problem: BaseException) -> HttpResponse | Non
     or where it has lost too often. Raises what the view raises."""
     tries = getattr(request, TRIES, 1)
     match = request.resolver_match
-    lost = isinstance(problem, OperationalError) and _code(problem) in (DEADLOCK, SERIALIZATION)
-    if not lost or tries >= MOST_TRIES or match is None:
+    if not is_lost(problem=problem) or tries >= MOST_TRIES or match is None:
         return None
     setattr(request, TRIES, tries + 1)
     time.sleep(random.uniform(0.01, 0.05) * tries)

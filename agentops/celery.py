@@ -9,6 +9,8 @@ from celery.signals import after_setup_logger, celeryd_init, worker_process_init
 from django.db import connection
 from kombu.transport.redis import Channel, QoS
 
+from runs.garbage import keep_what_is_here
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agentops.settings")
 
 
@@ -51,6 +53,11 @@ def one_run_a_process(options: dict[str, Any] | None = None, **_: Any) -> None:
 def keep_connection(**_: Any) -> None:
     """A process of the worker keeps its connection from task to task; a broken one is noticed as a task begins."""
     connection.settings_dict |= {"CONN_MAX_AGE": None, "CONN_HEALTH_CHECKS": True}
+
+
+@worker_process_init.connect
+def keep_imports(**_: Any) -> None:
+    keep_what_is_here()
 
 
 @after_setup_logger.connect

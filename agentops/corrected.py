@@ -1,54 +1,35 @@
 """After a correction: whoever was told something else is to be told. A run that drafts a reply is started, once."""
 
 import datetime as dt
-import logging
 
 from django.db.models import CharField, Exists, OuterRef, Value
 from django.db.models.functions import Cast, Concat
 
-from agentops.busy import is_busy, is_gone
 from agentops.starting import start_workflow
 from reconciliation.models import Correction, Operation
 from reconciliation.models.operation import OperationState
-from runs import clock
+from runs import clock, one_by_one
 from runs.models import Run
 from runs.money import Money
 from runs.tools.helpdesk.contract import DRAFT_REPLY
 
-log = logging.getLogger(__name__)
 PREFIX = "correction:"
 NOT_OLDER = dt.timedelta(days=30)  # what was put right before this existed, or long ago, starts nothing
-
-
-class NotStarted(Exception):
-    """Some could not be started; all the others were."""
 
 
 def start_notices(*, limit: int) -> int:
     """Start a run for each correction whose customer had been written to; returns how many. The correction's own
     number is the start key, so it is one run, whoever starts it.
 
-    Raises NotStarted, after the rest, for those that failed in a way that nobody foresaw; they are tried again.
+    Raises `one_by_one.NotAll`; those it names are tried again.
     """
     told = Operation.objects.filter(run=OuterRef("operation__run"), tool=DRAFT_REPLY.name, state="succeeded")
     started = Run.objects.filter(start_key=Concat(Value(PREFIX), Cast(OuterRef("pk"), CharField())))
     due = Correction.objects.filter(Exists(told), ~Exists(started), at__gt=clock.now() - NOT_OLDER)
     due = due.exclude(operation__tool=DRAFT_REPLY.name).select_related("operation__run", "case", "corrected_by")
-    done, failed = 0, []
-    for entry in due.order_by("pk")[:limit]:
-        try:
-            _start(entry)
-        except Exception as problem:
-            if is_gone(problem=problem):
-                raise
-            if not is_busy(problem=problem):
-                log.exception("no notice could be started for %s", entry)
-                failed.append(f"{entry.case.label} ({problem})")
-            continue
-        done += 1
-    if failed:
-        raise NotStarted(f"{len(failed)} of {done + len(failed)}, the first of them for {failed[0]}")
-    return done
+    return one_by_one.work_off(
+        items=due.order_by("pk")[:limit], do=_start, name=lambda entry: f"the notice for {entry.case.label}"
+    )
 
 
 def _start(entry: Correction) -> None:

@@ -19,6 +19,7 @@ from agentops.patience import patiently
 from agentops.reasons import Reason
 from agentops.steps import (
     authorising,
+    awaiting,
     cancelling,
     deciding,
     executing,
@@ -51,7 +52,7 @@ STEPS: dict[RunState, Callable[[Step], Next]] = {
     RunState.GATHERING: gathering.gather,
     RunState.DECIDING: deciding.decide,
     RunState.AUTHORISING: authorising.authorise,
-    RunState.AWAITING_APPROVAL: authorising.await_approval,
+    RunState.AWAITING_APPROVAL: awaiting.await_approval,
     RunState.EXECUTING: executing.carry_out,
     RunState.OUTCOME_UNKNOWN: settling.settle_step,
     RunState.WAITING: waiting.resume,
@@ -106,7 +107,7 @@ def _step(lease: leases.Lease, hand: InHand) -> Next:
     if run.claims_in_row > MAX_CLAIMS:
         reason = f"{run.claims_in_row - 1} workers failed on it in a row"
         return _give_up(lease, code=Reason.KEEPS_FAILING, reason=reason)
-    if run.paused_at is not None and not cancelling.in_flight(run) and not authorising.is_overdue(run):
+    if run.paused_at is not None and not cancelling.in_flight(run) and not awaiting.is_overdue(run):
         return _park_paused(lease)
     if run.state == RunState.NEEDS_PERSON:
         return _park_for_person(lease)
@@ -124,12 +125,12 @@ def _step(lease: leases.Lease, hand: InHand) -> Next:
 
 def _give_up(lease: leases.Lease, *, code: Reason, reason: str) -> Next:
     """The machine cannot go on: a person has the run, or an admin the operation that is not settled."""
-    return _open_case(lease, reason) or _hand_over(lease, code=code, reason=reason)
+    return _open_case(lease, code=code, reason=reason) or _hand_over(lease, code=code, reason=reason)
 
 
 def _leave_to_others(lease: leases.Lease, run: Run, *, why: str) -> Next:
     """Another worker may know the run's version, now or after a release; what was sent is an admin's after a while."""
-    if clock.now() - run.state_since > SLOWLY and (told := _open_case(lease, why)):
+    if clock.now() - run.state_since > SLOWLY and (told := _open_case(lease, code="unknown_workflow", reason=why)):
         return told
     return waiting.for_a_worker(lease, why=why)
 
@@ -142,7 +143,7 @@ def _hand_over(lease: leases.Lease, *, code: Reason, reason: str) -> Next:
         return hand_over(run, code=code, reason=reason, actor=principals.system())
 
 
-def _open_case(lease: leases.Lease, reason: str) -> Next | None:
+def _open_case(lease: leases.Lease, *, code: str, reason: str) -> Next | None:
     """While an operation is not settled its run stays with it: an admin is told, and it is tried again slowly."""
     with transaction.atomic(durable=True):
         run = leases.hold(lease=lease, seconds=settings.LEASE_SECONDS)
@@ -150,7 +151,8 @@ def _open_case(lease: leases.Lease, reason: str) -> Next | None:
         if operation is None:
             return None
         actor = principals.system()
-        case = open_case(run=run, operation=operation, kind=Case.Kind.NOT_CONFIRMED, why=reason, actor=actor)
+        kind = Case.Kind.NOT_CONFIRMED
+        case = open_case(run=run, operation=operation, kind=kind, doubts=[str(code)], why=reason, actor=actor)
         return park(run, until=clock.now() + SLOWLY, waits_for=f"an admin to settle {case.label}")
 
 
@@ -172,7 +174,7 @@ def _park_paused(lease: leases.Lease) -> Next:
         run = leases.hold(lease=lease, seconds=settings.LEASE_SECONDS)
         if run.cancel_requested_at is not None or run.paused_at is None:
             return Next.GO_ON
-        return park(run, until=authorising.deadline(run), waits_for=PAUSED)
+        return park(run, until=awaiting.deadline(run), waits_for=PAUSED)
 
 
 def _let_go(lease: leases.Lease, *, reason: str) -> None:

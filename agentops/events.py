@@ -10,13 +10,14 @@ from typing import Any
 
 from django.db import transaction
 
-from agentops.busy import is_busy, is_gone
 from approvals.models import ApprovalRequest
 from reconciliation import late
 from reconciliation.models import Operation
 from reconciliation.models.operation import OperationState
 from runs import clock, record, transitions
 from runs.models import ExternalEvent, Run
+from runs.money import MAX_MINOR, MoneyError, currency_code
+from runs.one_by_one import is_busy, is_gone
 from runs.services import principals
 
 log = logging.getLogger(__name__)
@@ -71,6 +72,23 @@ def _object(payload: Any) -> dict[str, Any]:
     data = payload.get("data") if isinstance(payload, dict) else None
     thing = data.get("object") if isinstance(data, dict) else None
     return thing if isinstance(thing, dict) else {}
+
+
+def unfit_amount(*, kind: str, payload: dict[str, Any]) -> tuple[str, str] | None:
+    """The field of an event about a credit note that is no amount of money, and what it would have to be. None of its
+    amounts is ever used; one that cannot be true says that the event is not what it seems."""
+    thing = _object(payload)
+    if not kind.startswith("credit_note."):
+        return None
+    amount, currency = thing.get("amount"), thing.get("currency")
+    if "amount" in thing and (type(amount) is not int or not 0 < amount <= MAX_MINOR):
+        return "data.object.amount", f"must be a whole number of minor units from 1 to {MAX_MINOR}"
+    if "currency" in thing:
+        try:
+            currency_code(currency)
+        except MoneyError as problem:
+            return "data.object.currency", str(problem)
+    return None
 
 
 def _about_credit(thing: dict[str, Any], *, kind: str) -> str:

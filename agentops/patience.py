@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from django.db import InterfaceError, OperationalError, connection
 
-from agentops.busy import is_busy
+from runs.one_by_one import is_busy
 
 Result = TypeVar("Result")
 PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0)  # seconds between two tries; together well within a lease

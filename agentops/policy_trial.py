@@ -180,9 +180,9 @@ def _outcome(verdict: Verdict, proposal: Proposal, used: "_Used", given: dict[uu
         if used.before(need, proposal) + need.amount_minor > need.limit_minor:
             return Outcome(effect="deny", text=f"{need.label} would have been exceeded.")
     text = "; ".join(rule["text"] for rule in verdict.rules)
-    if verdict.groups is None:
+    if verdict.need is None:
         return Outcome(effect="allow", text=text)
-    wanted, standing = verdict.groups, given.get(proposal.pk)
+    wanted, standing = verdict.need, given.get(proposal.pk)
     answered = (
         standing is not None
         and wanted.standing is not None

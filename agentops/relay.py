@@ -18,15 +18,15 @@ from celery import Task
 from django.db import DatabaseError, connection
 from kombu.exceptions import OperationalError
 
-from agentops import batches, bulk_votes, undoing
-from agentops.busy import is_gone
+from agentops import batches, bulk_votes, hints, policy_now, undoing
 from agentops.corrected import start_notices
 from agentops.events import process_events
 from agentops.tasks import advance, look, read_statement
-from approvals.services import prompting, staffing, thawing
+from approvals.services import counting, prompting, staffing, thawing
 from reconciliation.services import holds, looks, processes, statement_reading
 from runs.nudging import DUE as DUE_ONLY
 from runs.nudging import RELAY_CHANNEL
+from runs.one_by_one import is_gone
 from runs.services import recurring
 from runs.services.waits import wake_for_ended_runs
 
@@ -37,7 +37,7 @@ POLL_SECONDS = 1.0
 ALL_SECONDS = 0.25  # while runs come due one after the other, the other work is done that often
 BREATH_SECONDS = 0.005  # between two looks: under load one look serves many nudges
 HINT_AGAIN_SECONDS = 20.0  # a hint that brought nothing may have been lost
-DUE, ENDED, EVENTS, BATCHES, THAW, FREE, WAITS, STATEMENTS, NOTICES, PROMPTS, REVERSALS, NOBODY = (
+DUE, ENDED, EVENTS, BATCHES, THAW, FREE, WAITS, STATEMENTS, NOTICES, PROMPTS, REVERSALS, NOBODY, VOTES = (
     "due runs",
     "ended processes",
     "received events",
@@ -49,11 +49,12 @@ DUE, ENDED, EVENTS, BATCHES, THAW, FREE, WAITS, STATEMENTS, NOTICES, PROMPTS, RE
     "corrections to be told",
     "reminders and escalations",
     "reversals",
-    "requests that nobody can answer",
+    "requests that too few can answer",
+    "votes that come to count again",
 )
 # each kind of work, and the seconds in which it is begun at the latest. All but a few are done at every look, and noted
 # that often; what costs more, such as looking for ended processes, is one relay's turn once in that time
-JOBS = dict.fromkeys((DUE, EVENTS, BATCHES, THAW, FREE, WAITS, STATEMENTS, NOTICES, PROMPTS, REVERSALS), 5)
+JOBS = dict.fromkeys((DUE, EVENTS, BATCHES, THAW, FREE, WAITS, STATEMENTS, NOTICES, PROMPTS, REVERSALS, VOTES), 5)
 JOBS |= {ENDED: 2, NOBODY: 30}
 
 # by the statement's own time, which does not move: by one that does, every waiting run would be looked at
@@ -75,6 +76,8 @@ class Relay:
         self.hinted: dict[tuple[uuid.UUID, int], float] = {}  # by run and claim, each of which earns a new hint
         self.asked: dict[uuid.UUID, float] = {}  # operations to look up
         self.read: dict[tuple[int, dt.datetime], float] = {}  # statements, by number and due time
+        self.staffed: uuid.UUID | None = None  # up to which run's request it was looked whether enough can answer it
+        self.to_count: dict[uuid.UUID, None] = {}  # requests whose votes are to be counted again, in turn
         self.broker_down_since: float | None = None
         self.noted: dict[str, float] = {}
         self.counted: defaultdict[str, int] = defaultdict(int)  # since it was noted last
@@ -90,10 +93,11 @@ class Relay:
         self._turn(STATEMENTS, self._statements)
         self._turn(NOTICES, lambda: start_notices(limit=BATCH), at_every_look=False)
         self._turn(PROMPTS, prompting.work_off)
-        self._turn(NOBODY, staffing.work_off, at_every_look=False)
+        self._turn(NOBODY, self._nobody, at_every_look=False)
+        self._turn(VOTES, self._count)
         self._turn(EVENTS, lambda: process_events(limit=BATCH))
         on_many = self._turn(BATCHES, lambda: batches.work_off() + bulk_votes.work_off())
-        self.more = bool(self._turn(THAW, thawing.thaw) + on_many)
+        self.more = bool(self._turn(THAW, thawing.thaw) + on_many + len(self.to_count))
         return sent
 
     def _turn(self, name: str, work: Callable[[], int], *, at_every_look: bool = True) -> int:
@@ -145,6 +149,27 @@ class Relay:
         told = [one for one in due if one not in self.read and self._hint(read_statement, one[0])]
         self.read.update(dict.fromkeys(told, now))
         return len(told)
+
+    def _nobody(self) -> int:
+        """The next part of the open requests, all of them in turn."""
+        looked = staffing.work_off(after=self.staffed)
+        self.staffed = looked.last
+        self.to_count |= dict.fromkeys(looked.to_count)
+        return looked.woken
+
+    def _count(self) -> int:
+        """For about as long as at once is allowed: a group that is given its right back may concern very many."""
+        until, counted = time.monotonic() + batches.AT_ONCE_SECONDS, 0
+        while self.to_count and time.monotonic() < until:
+            one = next(iter(self.to_count))
+            del self.to_count[one]
+            counted += counting.work_off(
+                requests=[one],
+                reevaluate=lambda asked, version: policy_now.verdict(request=asked, version=version),
+            )
+        if counted:
+            hints.lists_moved()
+        return counted
 
     def pause(self) -> float:
         """Seconds until the next run is due, at most until the next look: a place in a line is kept to the moment."""

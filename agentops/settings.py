@@ -5,7 +5,9 @@ import importlib.util
 import os
 import re
 import zoneinfo
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 import dj_database_url
@@ -32,90 +34,127 @@ _ENV = {**_stack_env(), **os.environ}
 
 
 WEEK = "mon,tue,wed,thu,fri"
+DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+WRONG: list[str] = []  # what cannot be read, each by its name with its remedy; said together, at the end of this file
+T = TypeVar("T")
 
 
 def env(name: str, default: str = "") -> str:
     return _ENV.get(name, default)
 
 
-def flag(name: str) -> bool:
-    """Raises ImproperlyConfigured for a word that is neither on nor off: a mistyped one must not pass for off."""
-    value = env(name).lower()
-    if value not in {"1", "true", "yes", "on", "0", "false", "no", "off", ""}:
-        raise ImproperlyConfigured(f"{name} is {env(name)!r}: give 1 or 0, or unset it")
-    return value in {"1", "true", "yes", "on"}
+def parsed(name: str, default: str, read: Callable[[str], T], remedy: str) -> T:
+    """What `read` makes of a setting. Where it cannot, that is noted, and the default stands for it until the end."""
+    try:
+        return read(env(name).strip() or default)
+    except (ValueError, KeyError, OSError):  # the last for names that can be no file
+        WRONG.append(f"{name} is {env(name)!r}: {remedy}")
+        return read(default)
+
+
+def flag(name: str, default: str = "0") -> bool:
+    """A word that is neither on nor off is refused: a mistyped one must not pass for off."""
+    on, off = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
+    return parsed(name, default, lambda text: (*on, *off).index(text.lower()) < len(on), "give 1 or 0, or unset it")
 
 
 def one_of(name: str, *words: str) -> str:
-    """One of a few words, the first by default. Raises ImproperlyConfigured."""
-    value = env(name).upper() or words[0]
-    if value not in words:
-        raise ImproperlyConfigured(f"{name} is {env(name)!r}: give {', '.join(words)}, or unset it")
-    return value
+    """One of a few words, the first by default."""
+    return parsed(
+        name, words[0], lambda text: words[words.index(text.upper())], f"give {', '.join(words)}, or unset it"
+    )
 
 
 def web_address(name: str, default: str) -> str:
-    """An http(s) address without a path. Raises ImproperlyConfigured."""
-    value = env(name, default).rstrip("/")
-    if not re.fullmatch(r"https?://[^/\s?#]+", value):
-        raise ImproperlyConfigured(f"{name} is {env(name)!r}: give an address such as https://agentops.example.com")
-    return value
+    """An http(s) address without a path."""
+
+    def read(text: str) -> str:
+        if not re.fullmatch(r"https?://[^/\s?#]+", text.rstrip("/")):
+            raise ValueError
+        return text.rstrip("/")
+
+    return parsed(name, default, read, "give an address such as https://agentops.example.com")
+
+
+def short_name(name: str, default: str) -> str:
+    """What can stand in an identity, a header and the name of a queue."""
+
+    def read(text: str) -> str:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}", text):
+            raise ValueError
+        return text
+
+    return parsed(name, default, read, "give up to 40 letters, digits, points, hyphens and underscores")
 
 
 def number(name: str, default: str) -> float:
-    """A positive number of the environment. Raises ImproperlyConfigured."""
-    try:
-        value = float(env(name) or default)
-    except ValueError:
-        value = 0
-    if not 0 < value < 1e9:
-        raise ImproperlyConfigured(f"{name} is {env(name)!r}: give a positive number of seconds, or unset it")
-    return value
+    """A positive number of the environment."""
+
+    def read(text: str) -> float:
+        if not 0 < float(text) < 1e9:
+            raise ValueError
+        return float(text)
+
+    return parsed(name, default, read, "give a positive number of seconds below a thousand million, or unset it")
 
 
 def amounts(name: str) -> dict[str, int]:
-    """Amounts by currency, in minor units, written as `USD=1000.00,EUR=900.00`. Raises ImproperlyConfigured."""
+    """Amounts by currency, in minor units, written as `USD=1000.00,EUR=900.00`."""
     found: dict[str, int] = {}
     for part in env(name).split(",") if env(name).strip() else []:
         currency, _, text = part.strip().partition("=")
         try:
             money = parse_amount(text=text, currency=currency)
         except MoneyError as problem:
-            raise ImproperlyConfigured(
+            WRONG.append(
                 f"{name} is {env(name)!r}, and {part.strip()!r} {problem}: write such as USD=1000.00,EUR=900.00"
-            ) from None
+            )
+            continue
         found[money.currency] = money.minor
     return found
 
 
+def listed(name: str) -> dict[str, str]:
+    """Pairs written as `a=b,c=d`; empty for none."""
+    words = [part.strip() for part in env(name).split(",") if part.strip()]
+    if any(not all(part.partition("=")) for part in words):
+        WRONG.append(f"{name} is {env(name)!r}: write such as billing.create_credit=ours.grounds.credit, or unset it")
+    return {part.partition("=")[0]: part.partition("=")[2] for part in words}
+
+
 def working_time() -> Calendar:
-    """The calendar that working time is counted by. Raises ImproperlyConfigured."""
-    names = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-    try:
-        begins, _, ends = (env("WORKING_HOURS") or "09:00-17:00").partition("-")
-        return Calendar(
-            zone=zoneinfo.ZoneInfo(env("WORKING_ZONE") or "UTC"),
-            days=frozenset(names.index(day.strip().lower()) for day in (env("WORKING_DAYS") or WEEK).split(",")),
-            begins=dt.time.fromisoformat(begins.strip()),
-            ends=dt.time.fromisoformat(ends.strip()),
-            holidays=frozenset(dt.date.fromisoformat(day.strip()) for day in env("HOLIDAYS").split(",") if day.strip()),
-        )
-    except (ValueError, KeyError, OSError) as problem:
-        raise ImproperlyConfigured(
-            f"WORKING_ZONE, WORKING_DAYS, WORKING_HOURS and HOLIDAYS make no calendar ({problem}): write such as"
-            f" Europe/London, {WEEK}, 09:00-17:00 and 2026-12-25,2026-12-28"
-        ) from None
+    """The calendar that working time is counted by."""
+
+    def hours(text: str) -> tuple[dt.time, dt.time]:
+        begins, ends = (dt.time.fromisoformat(one.strip()) for one in text.split("-"))
+        Calendar(zone=zoneinfo.ZoneInfo("UTC"), days=frozenset({0}), begins=begins, ends=ends)
+        return begins, ends
+
+    def days(text: str) -> frozenset[int]:
+        return frozenset(DAYS.index(day.strip().lower()) for day in text.split(","))
+
+    def dates(text: str) -> frozenset[dt.date]:
+        return frozenset(dt.date.fromisoformat(day.strip()) for day in text.split(",") if day.strip())
+
+    begins, ends = parsed("WORKING_HOURS", "09:00-17:00", hours, "write such as 09:00-17:00, the earlier time first")
+    return Calendar(
+        zone=parsed("WORKING_ZONE", "UTC", zoneinfo.ZoneInfo, "write the name of a zone, such as Europe/London"),
+        days=parsed("WORKING_DAYS", WEEK, days, f"write such as {WEEK}"),
+        begins=begins,
+        ends=ends,
+        holidays=parsed("HOLIDAYS", "", dates, "write days such as 2026-12-25,2026-12-28, or unset it"),
+    )
 
 
 DEBUG = flag("DEBUG")
 DEMO = flag("DEMO")
-DEMO_RUNS = env("DEMO_RUNS", "1") == "1"  # the demo world comes with runs that wait for somebody
+DEMO_RUNS = flag("DEMO_RUNS", "1")  # the demo world comes with runs that wait for somebody
 SECRET_KEY = env("SECRET_KEY", "insecure-until-the-stack-makes-one" if DEBUG else "")
-PORT = env("PORT", "8000")
+PORT = parsed("PORT", "8000", lambda text: str(range(65536).index(int(text))), "give a number from 1 to 65535")
 PUBLIC_URL = web_address("PUBLIC_URL", f"http://localhost:{PORT}")
-ALLOWED_HOSTS = env("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]").split(",")
+ALLOWED_HOSTS = [one.strip() for one in env("ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]").split(",")]
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
-INSTALLATION = env("INSTALLATION", "local")
+INSTALLATION = short_name("INSTALLATION", "local")
 
 INSTALLED_APPS = [
     "django.contrib.admin",
@@ -177,19 +216,20 @@ TEMPLATES = [
 # ---- database: each process role has its own needs (a pool would be rebuilt for every Celery task)
 DATABASE_URL = env("DATABASE_URL")
 APP_DB_ROLE = env("APP_DB_ROLE", "agentops_app")
+DATABASES = {"default": dj_database_url.parse("postgresql:///agentops")}
 try:
     DATABASES = {"default": dj_database_url.parse(DATABASE_URL or "postgresql:///agentops")}
 except ValueError:  # its words may quote the password
-    raise ImproperlyConfigured(
+    WRONG.append(
         "DATABASE_URL is not an address: write postgresql://name:password@host:5432/database, with every special"
         " character of the password percent-encoded"
-    ) from None
+    )
 if DATABASES["default"]["ENGINE"] != "django.db.backends.postgresql":
-    raise ImproperlyConfigured("DATABASE_URL must begin with postgresql://")
+    WRONG.append("DATABASE_URL must begin with postgresql://")
 DATABASES["default"]["OPTIONS"] = {
     "connect_timeout": 10,
     # plans are kept by the server; a pooler between that changes servers under a session cannot have that
-    **({"server_side_binding": True, "prepare_threshold": 5} if env("PREPARE_STATEMENTS", "1") == "1" else {}),
+    **({"server_side_binding": True, "prepare_threshold": 5} if flag("PREPARE_STATEMENTS", "1") else {}),
     **DATABASES["default"].get("OPTIONS", {}),
     # compiling (jit) takes longer than any statement here may
     "options": "-c lock_timeout=5000 -c idle_in_transaction_session_timeout=30000 -c statement_timeout=30000"
@@ -211,6 +251,26 @@ ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*", "password2*"]
 ACCOUNT_ADAPTER = "agentops.accounts.ClosedSignup"
 ACCOUNT_REAUTHENTICATION_TIMEOUT = 300
+_FORMS = "agentops.account_forms"
+ACCOUNT_FORMS = {
+    "login": f"{_FORMS}.LoginForm",
+    "reauthenticate": f"{_FORMS}.ReauthenticateForm",
+    "add_email": f"{_FORMS}.AddEmailForm",
+    "change_password": f"{_FORMS}.ChangePasswordForm",
+    "set_password": f"{_FORMS}.SetPasswordForm",
+    "reset_password": f"{_FORMS}.ResetPasswordForm",
+    "reset_password_from_key": f"{_FORMS}.ResetPasswordKeyForm",
+}
+MFA_FORMS = {
+    "authenticate": f"{_FORMS}.AuthenticateCodeForm",
+    "reauthenticate": f"{_FORMS}.ReauthenticateCodeForm",
+    "activate_totp": f"{_FORMS}.ActivateTOTPForm",
+    "add_webauthn": f"{_FORMS}.AddWebAuthnForm",
+    "edit_webauthn": f"{_FORMS}.EditWebAuthnForm",
+    "login_webauthn": f"{_FORMS}.LoginWebAuthnForm",
+    "reauthenticate_webauthn": f"{_FORMS}.ReauthenticateWebAuthnForm",
+    "authenticate_webauthn": f"{_FORMS}.AuthenticateWebAuthnForm",
+}
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = PUBLIC_URL.startswith("http://localhost")
@@ -225,7 +285,7 @@ EMAIL_URL = env("EMAIL_URL") or "console:"
 try:
     globals().update(mail_settings(url=EMAIL_URL))
 except BadMailAddress as problem:
-    raise ImproperlyConfigured(f"EMAIL_URL is not an address for mail: {problem}") from None
+    WRONG.append(f"EMAIL_URL is not an address for mail: {problem}")
 EMAIL_TIMEOUT = 10  # seconds for each word of the mail server
 DEFAULT_FROM_EMAIL = MAIL_FROM = env("MAIL_FROM") or f"agentops@{urlsplit(PUBLIC_URL).hostname}"
 WEBHOOK_PRIVATE = flag("WEBHOOK_PRIVATE")  # whether webhooks may lead into the own network
@@ -288,7 +348,7 @@ HELPDESK_URL = env("HELPDESK_URL")
 HELPDESK_TOKEN = env("HELPDESK_TOKEN")
 SANDBOX_URL = env("SANDBOX_URL")
 # where `check_connectors --carry-out` may really act: tool=dotted.path.of.a.function, separated by commas
-CONNECTOR_GROUNDS = dict(part.strip().split("=", 1) for part in env("CONNECTOR_GROUNDS").split(",") if "=" in part)
+CONNECTOR_GROUNDS = listed("CONNECTOR_GROUNDS")
 AGENT_MODEL = env("AGENT_MODEL", "rules")
 
 # ---- limits in seconds; a lease outlives the longest call by a wide margin
@@ -315,3 +375,6 @@ LOGGING = {
     "root": {"handlers": ["console"], "level": one_of("LOG_LEVEL", "INFO", "DEBUG", "WARNING", "ERROR", "CRITICAL")},
     "loggers": {"httpx": {"level": "WARNING"}, "stripe": {"level": "WARNING"}},
 }
+
+if WRONG:
+    raise ImproperlyConfigured("\n".join(WRONG))

@@ -1,4 +1,4 @@
-"""What the broker may ask of a worker: two things, and asking for them twice, late or wrongly does no harm."""
+"""What the broker may ask of a worker: three things, and asking for them twice, late or wrongly does no harm."""
 
 import logging
 import uuid

@@ -3,47 +3,29 @@
 What fails is written down with the reversal, tried again, and is a person's at last: see `reversals.note_failure`.
 """
 
-import logging
 import uuid
 
-from agentops.busy import is_busy, is_gone
 from agentops.workflows.registry import workflow
 from agentops.workflows.reversal import Reversal as ReversalWorkflow
 from reconciliation.models import Reversal
 from reconciliation.reversing import START_KEY
 from reconciliation.services import reversals
-from runs import faultpoints
+from runs import faultpoints, one_by_one
 from runs.models import Principal, Run
 from runs.services import principals, runs
 
-log = logging.getLogger(__name__)
-
-
-class NotDone(Exception):
-    """Some could not be followed up, which is written down with them; all the others were."""
-
 
 def work_off(*, limit: int) -> int:
-    """Everything that is due about reversals; returns how many were looked at. One that fails holds up no other.
-
-    Raises NotDone, after the rest, for those that failed in a way that nobody foresaw.
-    """
-    done, failed = 0, []
-    for reversal_id in [*reversals.due(limit=limit), *reversals.done_after_all(limit=limit)]:
-        try:
-            _look(reversal_id)
-        except Exception as problem:
-            if is_gone(problem=problem):
-                raise
-            if not is_busy(problem=problem):
-                log.exception("reversal %s could not be followed up", reversal_id)
-                failed.append(f"{reversal_id} ({problem})")
-                reversals.note_failure(reversal_id=reversal_id, problem=f"{type(problem).__name__}: {problem}")
-            continue
-        done += 1
-    if failed:
-        raise NotDone(f"{len(failed)} of {done + len(failed)}, the first of them {failed[0]}")
-    return done
+    """Everything that is due about reversals; returns how many were looked at. Raises `one_by_one.NotAll`: what failed
+    is written down with the reversals it names."""
+    return one_by_one.work_off(
+        items=[*reversals.due(limit=limit), *reversals.done_after_all(limit=limit)],
+        do=_look,
+        name=lambda reversal_id: f"reversal {reversal_id}",
+        failed=lambda reversal_id, problem: reversals.note_failure(
+            reversal_id=reversal_id, problem=f"{type(problem).__name__}: {problem}"
+        ),
+    )
 
 
 def _look(reversal_id: uuid.UUID) -> None:

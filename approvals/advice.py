@@ -144,7 +144,7 @@ def _example(document: Any, one: _Read, other: _Read) -> dict[str, Any] | None:
         for way in reach.together(one.ways or [], other.ways or [])[:20]:
             values = _values(way)
             verdict = evaluate(document=without_totals, variables=values, counted=_much_else)
-            if verdict.groups is not None and {one.rule.id, other.rule.id} <= {rule["id"] for rule in verdict.rules}:
+            if verdict.need is not None and {one.rule.id, other.rule.id} <= {rule["id"] for rule in verdict.rules}:
                 return values
     return None
 

@@ -10,6 +10,7 @@ from typing import Any
 from django import forms
 
 from approvals import confirming
+from runs.forms import Form
 
 MAX_STAGES = 6
 MAX_STEPS = 5  # escalations
@@ -37,7 +38,7 @@ def either(*, had: str, usual: tuple[str, str], other: tuple[str, str]) -> list[
     return [(usual[0] if had == usual[0] else "", usual[1]), other]
 
 
-class StageForm(forms.Form):
+class StageForm(Form):
     """One stage. `groups` is a choice of several; the other fields are text, judged by the findings."""
 
     name = forms.CharField(label="Name of the stage", required=False, max_length=60)
@@ -65,7 +66,7 @@ class StageForm(forms.Form):
             self.fields[name].widget.attrs["inputmode"] = "numeric"
 
 
-class StepForm(forms.Form):
+class StepForm(Form):
     """An escalation: after so long without an answer another group is asked as well."""
 
     after = forms.CharField(label="After minutes", required=False)

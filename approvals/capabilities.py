@@ -58,8 +58,8 @@ def sentence(*, objection: Objection) -> str:
     return SENTENCES[objection.code].format_map(objection.detail)
 
 
-def in_force(*, run: Run) -> list[tuple[str, list[str]]]:
-    """Each tool the run may use, with what narrows it in words."""
+def in_force(*, run: Run, zone: dt.tzinfo = dt.UTC) -> list[tuple[str, list[str]]]:
+    """Each tool the run may use, with what narrows it in words; times in `zone`."""
     found = []
     for tool in run.capabilities:
         terms = run.terms.get(tool, {})
@@ -68,11 +68,13 @@ def in_force(*, run: Run) -> list[tuple[str, list[str]]]:
             for name, values in terms.get("only", {}).items()
         ]
         words += [f"only where {in_words(source=terms['when'])}"] if terms.get("when") else []
-        words += [f"until {spoken(at=dt.datetime.fromisoformat(terms['until']))}"] if terms.get("until") else []
+        words += (
+            [f"until {spoken(at=dt.datetime.fromisoformat(terms['until']), zone=zone)}"] if terms.get("until") else []
+        )
         found.append((tool, words))
     return found
 
 
-def spoken(*, at: dt.datetime) -> str:
-    utc = at.astimezone(dt.UTC)
-    return f"{utc.day} {utc:%B %Y} at {utc:%H:%M} UTC"
+def spoken(*, at: dt.datetime, zone: dt.tzinfo = dt.UTC) -> str:
+    there = at.astimezone(zone)
+    return f"{there.day} {there:%B %Y} at {there:%H:%M %Z}"

@@ -76,12 +76,12 @@ Counted = Callable[[WindowNeed], tuple[int, tuple[str, ...]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What the policy says: `rules` are those that decided ([{id, text}]); `groups` is set for ask only; `code` and
-    `text` say why for deny only."""
+    """What the policy says: `rules` are those that decided ([{id, text}]); `need` is who has to say yes, set for ask
+    only; `code` and `text` say why for deny only."""
 
     effect: Literal["allow", "ask", "deny"]
     rules: list[dict[str, str]] = field(default_factory=list)
-    groups: Requirement | None = None
+    need: Requirement | None = None
     totals: list[TotalNeed] = field(default_factory=list)
     windows: list[WindowSum] = field(default_factory=list)
     code: str = ""
@@ -125,11 +125,11 @@ def satisfied(*, decision_kind: str, asked: Sequence[Answered], in_order: bool, 
     """
     if verdict.effect == "allow":
         return True
-    if verdict.effect != "ask" or verdict.groups is None or decision_kind != "people":
+    if verdict.need is None or decision_kind != "people":
         return False
-    if not confirming.enough(given=confirm, needed=verdict.groups.confirm):
+    if not confirming.enough(given=confirm, needed=verdict.need.confirm):
         return False
-    return enough(asked=asked, in_order=in_order, wanted=verdict.groups)
+    return enough(asked=asked, in_order=in_order, wanted=verdict.need)
 
 
 class _Unreadable(Exception):
@@ -220,13 +220,13 @@ def _weigh(document: documents.PolicyDocument, matched: list[documents.Rule], va
     allowing = [rule for rule in matched if rule.effect == "allow"]
     if not asking and not allowing:
         return Verdict(effect="deny", code="no_rule", text="No rule of the policy allows this.")
-    groups = _added_up(document, asking) if asking else None
-    if groups is not None and groups.confirm == "retype":  # an amount that does not exist cannot be typed
+    need = _added_up(document, asking) if asking else None
+    if need is not None and need.confirm == "retype":  # an amount that does not exist cannot be typed
         _value("amount_minor", variables, of="The amount to be typed again")
     return Verdict(
         effect="ask" if asking else "allow",
         rules=_named(asking or allowing),
-        groups=groups,
+        need=need,
         totals=[_need(document, total, variables) for total in document.totals],
     )
 

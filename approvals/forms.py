@@ -14,6 +14,7 @@ from django.contrib.auth.models import Group
 from approvals import ask_fields, confirming
 from approvals.ask_fields import StageForm, StepForm, either, group_choices, text, whole
 from approvals.rules import MAX_RULES, Problem
+from runs.forms import Form
 from runs.money import Money, MoneyError, parse_amount
 
 MAX_TEXT = 300_000  # characters of the whole document
@@ -26,7 +27,7 @@ NEW_RULE = {"effect": "ask", "quorum": "1", "respond": "240", "valid": "60"}
 MAX_TOTALS = 20
 
 
-class RuleForm(forms.Form):
+class RuleForm(Form):
     """The fields of one rule; all are text, and what they must be is said by the findings."""
 
     id = forms.CharField(label="Name", help_text="Small letters, digits and hyphens", required=False, max_length=60)
@@ -78,7 +79,7 @@ class RuleForm(forms.Form):
         return [form(row=row, prefix=f"{self.prefix}-{kind}-{at}", groups=groups) for at, row in enumerate(rows)]
 
 
-class TotalForm(forms.Form):
+class TotalForm(Form):
     """The fields of one running total."""
 
     id = forms.CharField(label="Name", required=False, max_length=60)
@@ -92,7 +93,7 @@ class TotalForm(forms.Form):
     )
 
 
-class StandingForm(forms.Form):
+class StandingForm(Form):
     """How far people may approve beforehand; all of it empty means not at all."""
 
     group = forms.ChoiceField(label="Group that may approve beforehand", required=False)

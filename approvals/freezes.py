@@ -1,6 +1,7 @@
 """What is frozen now, and by how much freezes have stopped the clock of a request. Reads only."""
 
 import datetime as dt
+from collections.abc import Iterable
 
 from django.db import connection
 from django.db.models import Case, Q, QuerySet, When
@@ -69,6 +70,14 @@ def requests_under(*, scope: str) -> Q:
     if kind == "tool":
         return Q(proposal__tool=name)
     return Q(run__workflow=name) if kind == "workflow" else Q()
+
+
+def stops(*, request: ApprovalRequest, in_force: Iterable[Freeze]) -> bool:
+    """Whether one of these freezes holds the request's clock now: it came in time, and an approval would be good for
+    longer than people may answer."""
+    scopes = (EVERYTHING, of_workflow(request.run.workflow), of_tool(request.proposal.tool))
+    moves = request.state == "open" and request.respond_by < request.valid_until
+    return moves and any(one.scope in scopes and one.since < request.respond_by for one in in_force)
 
 
 def answer_by(*, request: ApprovalRequest, run: Run, now: dt.datetime) -> dt.datetime:

@@ -118,9 +118,12 @@ def _amounts(found: dict[str, str]) -> list[str]:
     return problems
 
 
-def rows(*, user: User, listing: Listing) -> QuerySet[ApprovalRequest]:
-    """All that are in the list, in no order."""
-    found = queries.scope(user=user, tab=listing.tab)
+def rows(
+    *, user: User, listing: Listing, waiting: QuerySet[ApprovalRequest] | None = None
+) -> QuerySet[ApprovalRequest]:
+    """All that are in the list, in no order. `waiting` is what waits for the person, where a page has put that together
+    already (here and below): it takes some reads and much composing."""
+    found = waiting if waiting is not None and listing.tab == "mine" else queries.scope(user=user, tab=listing.tab)
     now = clock.now() if listing.due or listing.age else None
     for name in listing.filters:
         found = found.filter(_CONDITIONS[name](listing, user, now))
@@ -128,11 +131,17 @@ def rows(*, user: User, listing: Listing) -> QuerySet[ApprovalRequest]:
 
 
 def page(
-    *, user: User, listing: Listing, limit: int, after: uuid.UUID | None = None, around: uuid.UUID | None = None
+    *,
+    user: User,
+    listing: Listing,
+    limit: int,
+    after: uuid.UUID | None = None,
+    around: uuid.UUID | None = None,
+    waiting: QuerySet[ApprovalRequest] | None = None,
 ) -> list[ApprovalRequest]:
     """A page with all that a row shows already read; `after` is the id of the last row seen. With `around`, it begins
     a few rows before that request, which may have left the list."""
-    found, order = rows(user=user, listing=listing), _order(listing)
+    found, order = rows(user=user, listing=listing, waiting=waiting), _order(listing)
     last = _mark(after or around, order)
     if last is not None and around is not None:
         before = list(_sorted(found.filter(_beyond(last, order.turned)), order.turned)[:BEFORE])
@@ -141,14 +150,17 @@ def page(
         found = found.filter(_beyond(last, order))
     # first which, then all of them: with both in one the database may join everything there is before it takes a page
     wanted = list(_sorted(found, order).values_list("pk", flat=True)[:limit])
-    shown = ApprovalRequest.objects.filter(pk__in=wanted).select_related(*queries.SHOWN)
-    by_id = {one.pk: one for one in shown.prefetch_related("votes__principal", "stages")}
+    shown = ApprovalRequest.objects.filter(pk__in=wanted).select_related(*queries.SHOWN).defer(*queries.NOT_SHOWN)
+    by_id = {one.pk: one for one in shown.prefetch_related("votes__principal", "votes__instead_of", "stages")}
     return [by_id[pk] for pk in wanted if pk in by_id]
 
 
-def ids(*, user: User, listing: Listing, limit: int) -> list[uuid.UUID]:
+def ids(
+    *, user: User, listing: Listing, limit: int, waiting: QuerySet[ApprovalRequest] | None = None
+) -> list[uuid.UUID]:
     """The first requests of the list, by id."""
-    return list(_sorted(rows(user=user, listing=listing), _order(listing)).values_list("pk", flat=True)[:limit])
+    found = _sorted(rows(user=user, listing=listing, waiting=waiting), _order(listing))
+    return list(found.values_list("pk", flat=True)[:limit])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,9 +173,11 @@ class Place:
     next: uuid.UUID | None
 
 
-def place(*, user: User, listing: Listing, request: ApprovalRequest) -> Place:
+def place(
+    *, user: User, listing: Listing, request: ApprovalRequest, waiting: QuerySet[ApprovalRequest] | None = None
+) -> Place:
     """The request's number in the list as it is now, and what stands beside it."""
-    found, order = rows(user=user, listing=listing), _order(listing)
+    found, order = rows(user=user, listing=listing, waiting=waiting), _order(listing)
     known = order.value(request) is not None
     earlier = found.filter(_beyond(request, order.turned)) if known else found.none()
     before = queries.counted(rows=_sorted(earlier, order.turned))
@@ -177,14 +191,22 @@ def place(*, user: User, listing: Listing, request: ApprovalRequest) -> Place:
     )
 
 
-def to_decide_after(*, user: User, listing: Listing, request: ApprovalRequest) -> uuid.UUID | None:
+def to_decide_after(
+    *, user: User, listing: Listing, request: ApprovalRequest, waiting: QuerySet[ApprovalRequest] | None = None
+) -> uuid.UUID | None:
     """The next request of the list that waits for this person, after that one in the list's order; what was passed over
     comes once the end is reached. None when the list is done."""
-    mine = replace(listing, tab="mine", by="", order="" if listing.tab == "decided" else listing.order)
+    mine = to_decide(listing)
     order = _order(mine)
-    found = _sorted(rows(user=user, listing=mine).exclude(pk=request.pk), order).values_list("pk", flat=True)
+    others = rows(user=user, listing=mine, waiting=waiting).exclude(pk=request.pk)
+    found = _sorted(others, order).values_list("pk", flat=True)
     following = found.filter(_beyond(request, order)).first() if order.value(request) is not None else None
     return following or found.first()
+
+
+def to_decide(listing: Listing) -> Listing:
+    """What of the list waits for the person."""
+    return replace(listing, tab="mine", by="", order="" if listing.tab == "decided" else listing.order)
 
 
 # ---- the order, and what lies beyond a row in it

@@ -24,11 +24,6 @@ def share_users(*, user_ids: Iterable[int], groups: Iterable[str]) -> None:
         )
 
 
-def share_decision(*, decision_id: uuid.UUID) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT id FROM approvals_decision WHERE id = %s FOR SHARE", [decision_id])
-
-
 def share_policy_of(*, tool: str) -> uuid.UUID | None:
     """Hold the policy that governs the tool; the id of its active version, as it is once the lock is held."""
     with connection.cursor() as cursor:

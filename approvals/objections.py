@@ -158,7 +158,7 @@ def voted(*, seating: Seating) -> Objection | None:
     detail: dict[str, Any] = {
         "choice": vote.choice,
         "at": vote.at.isoformat(),
-        "votes_for": sum(1 for one in seating.votes if one.choice == Vote.Choice.APPROVE),
+        "votes_for": seating.yes_in_all,
         "quorum": seating.needed_in_all,
     }
     if own is None:
@@ -188,12 +188,13 @@ def needed_elsewhere(*, seating: Seating) -> Objection | None:
     return None if short is None else Objection(code="needed_elsewhere", detail={"stage": short.name})
 
 
-def first(*, request: ApprovalRequest, user: User, now: dt.datetime) -> Objection | None:
-    """The first reason why the person's word would not count now, or None."""
+def first(*, request: ApprovalRequest, user: User, now: dt.datetime, seen: Seating | None = None) -> Objection | None:
+    """The first reason why the person's word would not count now, or None; `seen` is how the person finds it, where
+    that was read."""
     found = closed(request=request, run=request.run, user=user, now=now)
     if found is not None:
         return found
-    seen = seats_of.of(request=request, user=user)
+    seen = seats_of.of(request=request, user=user) if seen is None else seen
     return (
         entitlement(seating=seen)
         or involvement(run=request.run, user=user)

@@ -4,11 +4,11 @@ import re
 
 from django.contrib.auth.models import Group
 
-from approvals import expressions, seating
+from approvals import expressions, voters
 from approvals.models import Policy, PolicyTool
 from approvals.requirement import StageNeed
 from approvals.rules import VARIABLES, PolicyDocument, Problem
-from approvals.seating import Known
+from approvals.voters import Known
 from approvals.words import is_blank, storable
 from runs.texts import one_line
 from runs.tools.registry import TOOLS
@@ -39,7 +39,7 @@ def group_problems(*, document: PolicyDocument) -> list[Problem]:
     asking = [(rule, rule.ask) for rule in document.rules if rule.ask is not None]
     named = {group for _, ask in asking for stage in ask.chain() for group in stage.groups}
     named |= {step.group for _, ask in asking for step in ask.escalate or []}
-    people = list(seating.known(groups=named).values())
+    people = list(voters.known(groups=named).values())
     existing = set(Group.objects.filter(name__in=named).values_list("name", flat=True))
     problems: list[Problem] = []
     for rule, ask in asking:

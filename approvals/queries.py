@@ -8,12 +8,13 @@ from django.contrib.auth.models import User
 from django.db.models import BooleanField, Exists, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 
-from approvals import objections, seating
+from approvals import objections, seating, voters
 from approvals.binding import binding_digest
+from approvals.involvement import involved_in
 from approvals.models import ApprovalRequest, DraftRevision, Freeze, PolicyDraft, Stage, Vote
 from approvals.models.draft import DraftState
 from approvals.models.request import RequestState
-from approvals.seating import Known
+from approvals.voters import Known
 from runs import clock, keeping
 from runs.models import Evidence, Principal, Proposal, Run
 
@@ -27,6 +28,15 @@ SHOWN = (
     "policy_version__policy",
     "supersedes",
     "decision",
+)
+# what no row shows, and what would be read out of its JSON for each
+NOT_SHOWN = (
+    "words",
+    *(f"run__{name}" for name in ("input", "capabilities", "terms", "refusals")),
+    *(f"proposal__{name}" for name in ("effect", "rests_on", "workings", "rationale")),
+    *(f"supersedes__{name}" for name in ("page", "rules", "changes", "words")),
+    "policy_version__rules",
+    "decision__rules",
 )
 
 
@@ -49,9 +59,11 @@ def counted(*, rows: QuerySet[ApprovalRequest]) -> int:
     return rows[: MOST_COUNTED + 1].count()
 
 
-def waiting_count(*, user: User) -> int:
-    """How many requests wait for this very person, counted as in `counted`."""
-    return counted(rows=_open(user=user, mine=True).order_by("respond_by"))
+def waiting_count(*, user: User, waiting: QuerySet[ApprovalRequest] | None = None) -> int:
+    """How many requests wait for this very person, counted as in `counted`; `waiting` is the scope of them, where it is
+    put together already."""
+    found = _open(user=user, mine=True) if waiting is None else waiting
+    return counted(rows=found.order_by("respond_by"))
 
 
 def stood_for(*, user: User, requests: Iterable[ApprovalRequest]) -> dict[uuid.UUID, str]:
@@ -60,9 +72,9 @@ def stood_for(*, user: User, requests: Iterable[ApprovalRequest]) -> dict[uuid.U
     away = seating.covered(user=user)
     if not away:
         return {}
-    people = seating.known(user_ids=[user.pk, *away])
+    people = voters.known(user_ids=[user.pk, *away])
     rows = list(requests)
-    part = seating.involved_in(runs=[request.run for request in rows], user_ids=away)
+    part = involved_in(runs=[request.run for request in rows], user_ids=away)
     votes = Vote.objects.filter(request__in=rows).select_related("principal", "instead_of")
     found: dict[uuid.UUID, str] = {}
     for request in rows:
@@ -123,7 +135,7 @@ def _open(*, user: User, mine: bool) -> QuerySet[ApprovalRequest]:
     # while something is frozen, or was a moment ago, the stored time may not be the one that counts
     in_time = Q(respond_by__gt=clock.ClockTimestamp()) | Exists(Freeze.objects.filter(thawed_at__isnull=True))
     still = ApprovalRequest.objects.filter(in_time, state=RequestState.OPEN, run__cancel_requested_at__isnull=True)
-    people = seating.known(user_ids=[user.pk, *seating.covered(user=user)])
+    people = voters.known(user_ids=[user.pk, *seating.covered(user=user)])
     if user.pk not in people:
         return still.none() if mine else still
     acting = Principal.objects.filter(user_id__in=people).values_list("user_id", "pk")
@@ -154,13 +166,14 @@ def _has_no_part(principals: list[uuid.UUID]) -> Q:
     own = Q(run__initiator__in=principals) | Q(run__run_as__in=principals) | Q(run__agent__in=principals)
     proposed = Proposal.objects.filter(run=OuterRef("run"), proposer__in=principals)
     answered = Q(principal__in=principals) | Q(instead_of__in=principals)
-    return ~own & ~_there(proposed) & ~_there(Vote.objects.filter(answered, request=OuterRef("pk")))
+    votes = Vote.objects.filter(answered, request=OuterRef("pk"))
+    return ~own & ~_there(proposed) & ~_there(votes)
 
 
 def _there(rows: QuerySet[Any]) -> Q:
     """Whether there is such a row. No EXISTS: that is planned as a join with all that is open, and a page is to look no
     further than it shows."""
-    found = Subquery(rows.values(yes=Value(True))[:1])
+    found = Subquery(rows.order_by().values(yes=Value(True))[:1])
     return Q(Coalesce(found, Value(False), output_field=BooleanField()))
 
 

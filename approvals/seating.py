@@ -1,71 +1,55 @@
 """Who may answer in which stage of a request, in their own right or for somebody who is away. Reads only."""
 
 import datetime as dt
-import uuid
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
 from django.contrib.auth.models import User
 from django.db.models import BooleanField, OuterRef, Q, Subquery, Value
 from django.db.models.functions import Coalesce
 
-from approvals import rights
-from approvals.models import Absence, ApprovalRequest, Remit, Stage, Vote
+from approvals import places, rights
+from approvals.involvement import involved
+from approvals.models import Absence, ApprovalRequest, Stage, Vote
 from approvals.requirement import Answered
-from runs import clock
-from runs.models import Principal, Proposal, Run
+from approvals.voters import Known, Sum, known
+from runs import clock, hot
+from runs.services import principals
 
 MOST_COVERED = 20  # people one person stands in for at a time
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
-    """An active person with the right to vote, and what is set about them; limits by currency in minor units."""
-
-    user: User
-    groups: frozenset[str]
-    team: str = ""
-    region: str = ""
-    limits: tuple[tuple[str, int], ...] = ()
-
-    @property
-    def name(self) -> str:
-        return self.user.get_full_name() or self.user.get_username()
-
-    def within(self, proposal: Proposal) -> bool:
-        limit = dict(self.limits).get(proposal.currency)
-        return limit is not None and proposal.amount_minor is not None and proposal.amount_minor <= limit
+Unfit = Literal["person", "group", "team", "region", "limit"]
 
 
-def known(*, user_ids: Iterable[int] = (), groups: Iterable[str] = ()) -> dict[int, Known]:
-    """Those of the users, or of all members of the groups, who may vote at all right now, by id."""
-    wanted = Q(pk__in=set(user_ids)) | Q(groups__name__in=set(groups))
-    users = rights.voters().filter(wanted).distinct().select_related("remit").prefetch_related("groups")
-    return {user.pk: _known(user) for user in users.order_by("pk")}
-
-
-def _known(user: User) -> Known:
-    groups = frozenset(group.name for group in user.groups.all())
-    remit: Remit | None = getattr(user, "remit", None)
-    if remit is None:
-        return Known(user=user, groups=groups)
-    limits = tuple(sorted((currency, int(minor)) for currency, minor in remit.limits.items()))
-    return Known(user=user, groups=groups, team=remit.team, region=remit.region, limits=limits)
-
-
-def fits(*, stage: Stage, person: Known, proposal: Proposal) -> bool:
-    """Whether the person is one whom the stage asks. What is not set about them meets nothing."""
+def unfit(*, stage: Stage, person: Known, proposal: Sum) -> Unfit | None:
+    """Why the person is none whom the stage asks; None where they are. What is not set about them meets nothing."""
     if stage.person_id is not None:
-        return person.user.pk == stage.person_id
+        return None if person.user.pk == stage.person_id else "person"
     need = stage.need.person
-    return (
-        not person.groups.isdisjoint(stage.every_group)
-        and need.team in ("", person.team)
-        and need.region in ("", person.region)
-        and (not need.within_limit or person.within(proposal))
-    )
+    if person.groups.isdisjoint(stage.every_group):
+        return "group"
+    if need.team not in ("", person.team):
+        return "team"
+    if need.region not in ("", person.region):
+        return "region"
+    return "limit" if need.within_limit and not person.within(proposal) else None
+
+
+def fits(*, stage: Stage, person: Known, proposal: Sum) -> bool:
+    """Whether the person is one whom the stage asks."""
+    return unfit(stage=stage, person=person, proposal=proposal) is None
+
+
+def stands(
+    *, voter: int | None, holder: int | None, people: Mapping[int, Known], fitting: Callable[[Known], bool]
+) -> bool:
+    """Whether a word counts still: its voter may vote, and the one whose right it is, is whom its stage asks."""
+    own = people.get(holder or 0)
+    return voter in people and own is not None and fitting(own)
 
 
 def stages_for(*, person: Known) -> Q:
@@ -113,29 +97,20 @@ def covered(*, user: User) -> list[int]:
 
 def covered_by(*, user_ids: Iterable[int]) -> dict[int, list[int]]:
     """The same for several, by who stands in."""
-    now = clock.ClockTimestamp()
-    found = Absence.objects.filter(stand_in__in=set(user_ids), ended_at__isnull=True, begins__lte=now, ends__gt=now)
     people: dict[int, set[int]] = {}
-    for stand_in, person in found.values_list("stand_in_id", "person_id"):
-        people.setdefault(stand_in, set()).add(person)
+    for one in _STAND_INS(users=sorted(set(user_ids))):
+        people.setdefault(one.stand_in_id, set()).add(one.person_id)
     return {stand_in: sorted(away)[:MOST_COVERED] for stand_in, away in people.items()}
 
 
-def involved(*, run: Run, user_ids: Iterable[int]) -> set[int]:
-    """Those who started the run, run it, or proposed or edited any action of it."""
-    return involved_in(runs=[run], user_ids=user_ids)[run.pk]
-
-
-def involved_in(*, runs: Iterable[Run], user_ids: Iterable[int]) -> dict[uuid.UUID, set[int]]:
-    """The same for several, by run."""
-    people = dict(Principal.objects.filter(user_id__in=set(user_ids)).values_list("pk", "user_id"))
-    found = {
-        run.pk: {people[pk] for pk in (run.initiator_id, run.run_as_id, run.agent_id) if pk in people} for run in runs
-    }
-    proposed = Proposal.objects.filter(run__in=list(found), proposer__in=list(people))
-    for run_id, proposer in proposed.values_list("run", "proposer").distinct():
-        found[run_id].add(people[proposer])
-    return found
+_STAND_INS = hot.Query(
+    lambda users: Absence.objects.filter(
+        hot.among(column="stand_in_id", kind="int", values=users),
+        ended_at__isnull=True,
+        begins__lte=clock.ClockTimestamp(),
+        ends__gt=clock.ClockTimestamp(),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,16 +173,23 @@ class Seating:
     def no(self, stage: Stage) -> int:
         return sum(1 for vote in self.votes if vote.stage_id == stage.pk and vote.choice == Vote.Choice.REJECT)
 
+    @property
+    def counted(self) -> list[Vote]:
+        """Every yes that counts, in the order in which they were given."""
+        by_id = {stage.pk: stage for stage in self.stages}
+        yes = [vote for vote in self.votes if vote.choice == Vote.Choice.APPROVE]
+        return [vote for vote in yes if self.counts(vote, by_id[vote.stage_id])]
+
     def _counting(self, stage: Stage) -> list[Vote]:
         return [vote for vote in self.votes if vote.stage_id == stage.pk and self.counts(vote, stage)]
 
     def counts(self, vote: Vote, stage: Stage) -> bool:
-        """The voter may vote still, and the one whose right it is, is still whom the stage asks."""
-        holder = self.people.get(vote.counts_for or 0)
-        return (
-            vote.principal.user_id in self.people
-            and holder is not None
-            and fits(stage=stage, person=holder, proposal=self.request.proposal)
+        proposal = self.request.proposal
+        return stands(
+            voter=vote.principal.user_id,
+            holder=vote.counts_for,
+            people=self.people,
+            fitting=lambda one: fits(stage=stage, person=one, proposal=proposal),
         )
 
     @property
@@ -240,12 +222,20 @@ class Seating:
 
 
 def stages_of(*, request: ApprovalRequest) -> list[Stage]:
-    return list(Stage.objects.filter(request=request).select_related("handed_group").order_by("position"))
+    return _STAGES(request=request.pk)
+
+
+_STAGES = hot.Query(lambda request: Stage.objects.filter(request=request).order_by("position"))
+_VOTES = hot.Query(lambda request: Vote.objects.filter(request=request).order_by("at", "id"))
 
 
 def votes_of(*, request: ApprovalRequest) -> list[Vote]:
-    found = Vote.objects.filter(request=request).select_related("principal", "instead_of")
-    return list(found.order_by("at", "id"))
+    found = _VOTES(request=request.pk)
+    for vote in found:
+        vote.principal = principals.by_id(principal_id=vote.principal_id)
+        if vote.instead_of_id is not None:
+            vote.instead_of = principals.by_id(principal_id=vote.instead_of_id)
+    return found
 
 
 def of(
@@ -299,6 +289,17 @@ def asked_now(*, request: ApprovalRequest, stages: Sequence[Stage], votes: Seque
     return found
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Short:
+    """A stage that could not have its people: how many it still needs, how many of these there are beside those whom
+    the stages before it need, and how many could answer it at all."""
+
+    stage: Stage
+    needed: int
+    there: int
+    able: int
+
+
 def short_of(
     *,
     request: ApprovalRequest,
@@ -306,7 +307,7 @@ def short_of(
     votes: Sequence[Vote],
     yes: tuple[User, Seat] | None = None,
     without: User | None = None,
-) -> Stage | None:
+) -> Short | None:
     """A stage that could not have its people even if everybody answered who may: each answers once, in one stage.
     `yes` is somebody's approval that is counted as if it were there; `without` somebody who will have a part in it."""
     seated = of_voters(request=request, stages=stages, votes=votes)
@@ -320,27 +321,16 @@ def short_of(
     if yes is not None:
         out |= {yes[0].pk, yes[1].instead_of.user.pk if yes[1].instead_of else yes[0].pk}
     free = [one for one in people.values() if one.user.pk not in out]
-    able = {
-        stage.position: [one.user.pk for one in free if fits(stage=stage, person=one, proposal=request.proposal)]
-        for stage in stages
-    }
-    taken: dict[int, int] = {}  # who answers in which place
-
-    def seat(place: int, tried: set[int]) -> bool:
-        """Give the place to somebody, who may have to be moved out of another one."""
-        for user_id in able[place]:
-            if user_id not in tried:
-                tried.add(user_id)
-                if user_id not in taken or seat(taken[user_id], tried):
-                    taken[user_id] = place
-                    return True
-        return False
-
-    for stage in stages:
-        has = seated.yes(stage) + (yes is not None and yes[1].stage.pk == stage.pk)
-        if not all(seat(stage.position, set()) for _ in range(stage.quorum - has)):
-            return stage
-    return None
+    able = [
+        [one.user.pk for one in free if fits(stage=stage, person=one, proposal=request.proposal)] for stage in stages
+    ]
+    needed = [
+        stage.quorum - seated.yes(stage) - (yes is not None and yes[1].stage.pk == stage.pk) for stage in stages
+    ]  # fmt: skip
+    found = places.lacking(needed=[max(number, 0) for number in needed], able=able)
+    if found is None:
+        return None
+    return Short(stage=stages[found.place], needed=found.needed, there=found.there, able=found.able)
 
 
 def stand_ins(*, user_ids: Iterable[int], now: dt.datetime) -> dict[int, list[User]]:
@@ -374,7 +364,7 @@ def leaves_short(*, seated: Seating, seat: Seat) -> Stage | None:
         return None
     short = partial(short_of, request=seated.request, stages=seated.stages, votes=seated.votes)
     left = short(yes=(seated.user, seat))
-    return None if left is None or short() is not None else left
+    return None if left is None or short() is not None else left.stage
 
 
 def through(*, seat: Seat, seated: Seating) -> str:

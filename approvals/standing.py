@@ -25,7 +25,7 @@ PREFIX = "standing/"
 
 def find(*, run: Run, proposal: Proposal, verdict: Verdict, variables: Mapping[str, Any]) -> StandingApproval | None:
     """The one that ends first of those that cover the action the policy asks people about. Sending looks again."""
-    if verdict.groups is None or verdict.groups.standing is None or proposal.amount_minor is None:
+    if verdict.need is None or verdict.need.standing is None or proposal.amount_minor is None:
         return None
     now = clock.now()
     known = StandingApproval.objects.select_related("asked_by", "granted_by").filter(
@@ -34,7 +34,7 @@ def find(*, run: Run, proposal: Proposal, verdict: Verdict, variables: Mapping[s
         tool=proposal.tool,
         currency=proposal.currency,
         each_minor__gte=proposal.amount_minor,
-        group=verdict.groups.group,
+        group=verdict.need.group,
     )
     for one in known.order_by("ends_at", "id"):
         if unfit(standing=one, run=run, proposal=proposal, verdict=verdict, variables=variables):
@@ -52,7 +52,7 @@ def unfit(
 
     For a decision that rests on it the caller holds its row and its people's.
     """
-    asked = verdict.groups
+    asked = verdict.need
     if verdict.effect == "allow":
         asked = None  # nobody is asked any more, so only its own terms count
     elif asked is not None and not of_one_group(stages=asked.chain, group=asked.group):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from django.contrib.auth.models import Permission, User
 from django.db.models import Q
 
-from approvals import objections, seating
+from approvals import objections, seating, voters
 from approvals.models import ApprovalRequest, Claim, Remark
 from runs.models import Principal
 
@@ -58,7 +58,7 @@ def holders(*, requests: Sequence[ApprovalRequest], now: dt.datetime) -> dict[uu
     if not claimers:
         return {}
     away = seating.covered_by(user_ids=claimers)
-    people = seating.known(user_ids=claimers | {pk for covered in away.values() for pk in covered})
+    people = voters.known(user_ids=claimers | {pk for covered in away.values() for pk in covered})
     return {
         claim.request_id: claim
         for claim in held
@@ -67,7 +67,7 @@ def holders(*, requests: Sequence[ApprovalRequest], now: dt.datetime) -> dict[uu
 
 
 def _could_answer(
-    request: ApprovalRequest, user_id: int | None, people: dict[int, seating.Known], away: dict[int, list[int]]
+    request: ApprovalRequest, user_id: int | None, people: dict[int, voters.Known], away: dict[int, list[int]]
 ) -> bool:
     """One of its stages asks the person, or somebody for whom they stand in."""
     if user_id is None or user_id not in people:

@@ -14,8 +14,7 @@ SENTENCES: dict[str, str] = {
     "voted": "Your approval counts: {votes_for} of {quorum}. It waits for others.",
     "voted_no": "Your no counts. One alone does not end this; it waits for others.",
     # refusals
-    "decided": "{by} {verb} this on {at}. Your answer was not counted.",
-    "decided_by_you": "{by} {verb} this on {at}. It counts once.",
+    "decided": "{by} {verb} this on {at}.",
     "superseded": "Something has changed since this was asked. Look at what is asked now.",
     "withdrawn": "This request was withdrawn. It takes no answers any more.",
     "sent_back": "{by} sent this back on {at}. It takes no answers any more.",
@@ -27,27 +26,26 @@ SENTENCES: dict[str, str] = {
     "already_voted": "You have already answered; {votes_for} of {quorum} have approved.",
     "stand_in_voted": "{by} has answered for you, and you and they count once; {votes_for} of {quorum} have approved.",
     "away_has_voted": "{whom}, for whom you stand in, has answered already; you and they count once.",
-    "not_yet": "{stage} is asked later: {now} answers first. Your answer was not counted.",
+    "not_yet": "{stage} is asked later: {now} answers first.",
     "stage_met": "{stage} has all its answers. Now {now} is asked.",
     "needed_elsewhere": "You are needed for {stage}: each answers once, and too few others could answer there. "
-    "Leave this to somebody else. Your answer was not counted.",
+    "Leave this to somebody else.",
     "page_differs": "What you had before you is not what is asked. Look at it again before you decide.",
     "out_of_date": "The facts have changed, and are being read again. Look again in a moment.",
-    "policy_changed": "The policy has changed since this was asked, so your answer was not counted. It is being "
-    "checked again under {policy}; look again in a moment.",
-    "not_granted": "This run was not granted {tool}, so it could not use your approval. Your answer was not counted.",
-    "grant_over": "This run was granted {tool} until {until}, and that is over: it could not use your approval, so "
-    "your answer was not counted. Rejecting is possible.",
-    "frozen": "Held by {freeze}. Your answer was not counted: approving is possible again once the freeze is lifted, "
-    "and the time to answer stands still until then. Rejecting is possible now.",
+    "policy_changed": "The policy has changed since this was asked. It is being checked again under {policy}; "
+    "look again in a moment.",
+    "not_granted": "This run was not granted {tool}, so it could not use your approval.",
+    "grant_over": "This run was granted {tool} until {until}, and that is over: it could not use your approval. "
+    "Rejecting is possible.",
+    "frozen": "Held by {freeze}: approving is possible again once the freeze is lifted, and "
+    "the time to answer stands still until then. Rejecting is possible now.",
     "unread_changes": "Something has changed since it was last asked. Confirm that you have seen what changed.",
     "reason_needed": "Say why you reject it: the comment is empty.",
     "comment_too_long": "The comment is too long: at most {limit} characters.",
-    "confirm_on_page": "Approving this takes {takes}, which only its own page can take. Your answer was not counted.",
-    "retype_needed": "Type the amount to approve it. Your answer was not counted.",
-    "retype_differs": "The amount you typed is not the one asked for. Your answer was not counted.",
-    "reauthentication_needed": "Approving this takes {takes}. Confirm your login, then approve. "
-    "Your answer was not counted.",
+    "confirm_on_page": "Approving this takes {takes}, which only its own page can take.",
+    "retype_needed": "Type the amount to approve it.",
+    "retype_differs": "The amount you typed is not the one asked for.",
+    "reauthentication_needed": "Approving this takes {takes}. Confirm your login, then approve.",
     # refusals of what is done beside voting
     "not_yours": "Only whoever raised this, or may operate runs, can do that. Nothing was changed.",
     "why_needed": "Say why: it is empty. Nothing was changed.",
@@ -71,14 +69,27 @@ SENTENCES: dict[str, str] = {
     "not_approved": "The approval no longer stands.",
     "rights_lost": "Somebody whose approval counted is no longer entitled to give it.",
 }
+# of these nothing else says that an answer which was just given did not count
+NOT_COUNTED = frozenset(
+    {
+        "decided", "not_yet", "needed_elsewhere", "policy_changed", "not_granted", "grant_over", "frozen",
+        "confirm_on_page", "retype_needed", "retype_differs", "reauthentication_needed",
+    }
+)  # fmt: skip
 
 
-def sentence(*, code: str, detail: Mapping[str, Any] | None = None) -> str:
-    """The sentence for a code, filled from the detail that came with it; times in UTC. Unknown codes say so plainly."""
-    template = SENTENCES.get("decided_by_you" if code == "decided" and detail and detail.get("yours") else code)
+def sentence(*, code: str, detail: Mapping[str, Any] | None = None, answered: bool = True) -> str:
+    """The sentence for a code, filled from the detail that came with it; times in UTC. Unknown codes say so plainly.
+    `answered`: told to somebody who has just answered, so also what became of that answer."""
+    template = SENTENCES.get(code)
     if template is None:
         return f"This was refused ({code})."
-    return template.format_map(_Words(_filled(code, dict(detail or {}))))
+    detail = dict(detail or {})
+    yours = code == "decided" and detail.get("yours")
+    said = template.format_map(_Words(_filled(code, detail)))
+    if not answered or code not in NOT_COUNTED:
+        return said
+    return f"{said} It counts once." if yours else f"{said} Your answer was not counted."
 
 
 class _Words(dict[str, Any]):

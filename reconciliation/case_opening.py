@@ -5,24 +5,31 @@ What comes to light while it is open is added to it: nothing that it says is eve
 Building blocks inside the caller's transaction: the run and the operation are locked.
 """
 
+from collections.abc import Sequence
+
 from reconciliation.models import Case, Operation
 from reconciliation.models.case import OF_THEIR_RECORD, CaseState
 from runs import clock, hot, record
 from runs.models import Principal, Run
 
 
-def open_case(*, run: Run, operation: Operation, kind: Case.Kind, why: str, actor: Principal) -> Case:
+def open_case(
+    *, run: Run, operation: Operation, kind: Case.Kind, doubts: Sequence[str], why: str, actor: Principal
+) -> Case:
+    """`doubts` are the codes of what is doubted, kept with the case. One that has them all is told nothing again, in
+    whichever words `why` says it; each code names the thing it is about, so that another one is another doubt."""
     kinds = OF_THEIR_RECORD if operation.is_settled and kind in OF_THEIR_RECORD else {kind}
     found = Case.objects.select_for_update(of=("self",)).filter(operation=operation, kind__in=kinds)
     if (already := found.exclude(state=CaseState.RESOLVED).order_by("number").first()) is not None:
-        if f"; {why}; " not in f"; {already.why}; ":
+        if new := [one for one in doubts if one not in already.doubts]:
+            already.doubts += new
             already.why = f"{already.why}; {why}"
-            already.save(update_fields=["why"])
+            already.save(update_fields=["doubts", "why"])
             record.append(
                 run=run, kind="case.added", actor=actor, case=already.label, why=why, operation=str(operation.pk)
             )  # fmt: skip
         return already
-    case = Case.objects.create(operation=operation, kind=kind, why=why)
+    case = Case.objects.create(operation=operation, kind=kind, why=why, doubts=list(doubts))
     record.append(
         run=run,
         kind="case.opened",

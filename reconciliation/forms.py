@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 
 from reconciliation.words import CHOICES
+from runs.forms import Form
 from runs.money import MoneyError, parse_amount
 
 REFERENCE = ("happened", "differently", "twice")
@@ -23,7 +24,7 @@ def _text(label: str) -> forms.CharField:
     return forms.CharField(label=label, required=False, max_length=200)
 
 
-class VerdictForm(forms.Form):
+class VerdictForm(Form):
     verdict = forms.ChoiceField(
         choices=[(one.key, one.word) for one in CHOICES],
         error_messages={"required": "Choose what is true.", "invalid_choice": "Choose one of the verdicts."},
@@ -79,7 +80,7 @@ class VerdictForm(forms.Form):
         }
 
 
-class GoneForm(forms.Form):
+class GoneForm(Form):
     """A person's word that a process can never act again."""
 
     evidence = forms.CharField(

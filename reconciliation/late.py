@@ -6,6 +6,7 @@ our record is a case for a person. Asking never sends anything. Building blocks:
 
 import datetime as dt
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
@@ -18,6 +19,7 @@ from reconciliation.models import Case, Observation, Operation
 from reconciliation.models.case import ABOUT_OUR_RECORD, NOTED_SINCE
 from reconciliation.models.operation import IN_FLIGHT, KEY_TAKEN, SETTLED, OperationState
 from runs import clock, hot, retry
+from runs.canonical import digest
 from runs.models import Principal, Run
 from runs.tools.base import Contract, Record
 
@@ -70,7 +72,8 @@ def _not_reached(
     if failed >= contract.max_probes:
         operation.look_wanted_at = operation.next_probe_at = None
         why = f"it had to be looked up once more, and could not be, {failed} times; last answer: {by.summary}"
-        open_case(run=run, operation=operation, kind=Case.Kind.NOT_CONFIRMED, why=why, actor=actor)
+        kind = Case.Kind.NOT_CONFIRMED
+        open_case(run=run, operation=operation, kind=kind, doubts=["not_reached"], why=why, actor=actor)
 
 
 def is_unasked(operation: Operation) -> bool:
@@ -136,6 +139,13 @@ def corrected_since(*, operations: Iterable[Operation], at: dt.datetime) -> str:
 # ---- what was found
 
 
+class Doubt(NamedTuple):
+    """What a record says against ours: `code` tells it apart from others and stays, however `why` says it."""
+
+    code: str
+    why: str
+
+
 def judge(
     *, run: Run, operation: Operation, found: Record, what: str, actor: Principal, asked_at: dt.datetime | None = None
 ) -> None:
@@ -144,14 +154,17 @@ def judge(
     names = (found.reference, *found.also)
     if found.void and voided_by_reversal(operation=operation, names=names):
         return  # our own reversal did, or may have; once that has failed it is looked at again
-    why = _contradiction(operation, found, what)
+    doubt = _contradiction(operation, found, what)
     if not found.void and asked_at is not None and _reversed_before(operation, names, asked_at):
         why = f"{what} shows that {found.reference} stands, although our record says that it was reversed"
-    if why and not Case.objects.filter(operation=operation, verdict=Case.Verdict.NOTED, why__contains=why).exists():
-        kind = Case.Kind.DIFFERENT
+        doubt = Doubt(code=f"stands:{found.reference}", why=why)
+    noted = Case.objects.filter(operation=operation, verdict=Case.Verdict.NOTED)
+    if doubt and not noted.filter(doubts__contains=[doubt.code]).exists():
+        kind, doubts, why = Case.Kind.DIFFERENT, [doubt.code], doubt.why
         if other := successor(operation):
-            kind, why = Case.Kind.DUPLICATE, f"{why}, and “{other.run.title}” has done it anew since"
-        open_case(run=run, operation=operation, kind=kind, why=why, actor=actor)
+            kind, why = Case.Kind.DUPLICATE, f"{doubt.why}, and “{other.run.title}” has done it anew since"
+            doubts.append(f"anew:{other.pk}")
+        open_case(run=run, operation=operation, kind=kind, doubts=doubts, why=why, actor=actor)
 
 
 def voided_by_reversal(*, operation: Operation, names: Iterable[str]) -> bool:
@@ -166,22 +179,29 @@ def _reversed_before(operation: Operation, names: Iterable[str], asked_at: dt.da
     return undone.filter(settled_at__lt=asked_at).exists()
 
 
-def _contradiction(operation: Operation, found: Record, what: str) -> str:
+def _contradiction(operation: Operation, found: Record, what: str) -> Doubt | None:
     names = (found.reference, *found.also)
     ours = operation.external_reference in names
     if found.void:
-        return f"{what} shows that {found.reference} was voided after it had been confirmed" if ours else ""
+        why = f"{what} shows that {found.reference} was voided after it had been confirmed"
+        return Doubt(code=f"voided:{found.reference}", why=why) if ours else None
     if ours:
         if not found.mismatch or _settled_so(operation, found):
-            return ""
+            return None
         differing = in_words(mismatch=found.mismatch, currency=operation.currency)
-        return f"{what} shows {found.reference} otherwise than it was sent: {differing}"
+        return Doubt(
+            code=f"otherwise:{found.reference}:{digest(found.mismatch)}",
+            why=f"{what} shows {found.reference} otherwise than it was sent: {differing}",
+        )
     if operation.other_reference in names:
-        return ""
+        return None
     state = operation.get_state_display().lower()
     if operation.external_reference:
         state += f" as {operation.external_reference}"
-    return f"{what} names {found.reference}, but the operation is {state}"
+    return Doubt(
+        code=f"another:{found.reference}:{operation.state}:{operation.external_reference}",
+        why=f"{what} names {found.reference}, but the operation is {state}",
+    )
 
 
 def _settled_so(operation: Operation, found: Record) -> bool:

@@ -4,8 +4,10 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import BooleanField, QuerySet
+from django.db.models.expressions import RawSQL
 
+from approvals import freezes
 from approvals.models import Allowance
 from reconciliation.models import Attempt, Operation, Reservation
 from reconciliation.models.operation import SETTLED, OperationState
@@ -44,9 +46,12 @@ def lock(*, operation_id: uuid.UUID) -> tuple[Run, Operation]:
     return run, _OPERATION.one(operation=operation_id)
 
 
+_FROZEN: dict[str, Any] = {"answer": RawSQL(freezes.ANY, (), output_field=BooleanField())}
 _RUN_BY = hot.Query(
-    lambda attempt: Run.objects.select_for_update(of=("self",)).filter(
-        pk__in=Operation.objects.filter(attempts=attempt).values("run_id")
+    lambda attempt: (
+        Run.objects.select_for_update(of=("self",))
+        .filter(pk__in=Operation.objects.filter(attempts=attempt).values("run_id"))
+        .annotate(**_FROZEN)
     )
 )
 _OPERATION_BY = hot.Query(
@@ -58,7 +63,8 @@ _ATTEMPT = hot.Query(lambda attempt: Attempt.objects.select_for_update(of=("self
 
 
 def lock_attempt(*, attempt_id: uuid.UUID) -> tuple[Run, Operation, Attempt]:
-    """The attempt with its operation and its run, locked in the fixed order. There is such an attempt."""
+    """The attempt with its operation and its run, locked in the fixed order; `run.answer` says whether anything is
+    frozen. There is such an attempt."""
     run, operation = _RUN_BY.one(attempt=attempt_id), _OPERATION_BY.one(attempt=attempt_id)
     return run, operation, _ATTEMPT.one(attempt=attempt_id)
 

@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 S = OperationState
 Origin = Reversal.Origin
 Result = Reversal.Result
+NO_WAY = "no_way"  # the doubt: its tool's declaration cannot say how it is undone
 START_KEY = "reversal:"  # before the reversal's id, in the start key of its run
 
 
@@ -197,7 +198,7 @@ def propose_all(*, run: Run, origin: Origin, principal: Principal, reason: str) 
         undo = undo_of(operation=operation)
         if not isinstance(undo, Undo):
             if is_undoable(operation=operation):
-                left_standing(run=run, operation=operation, why=undo, actor=principal)
+                left_standing(run=run, operation=operation, doubt=NO_WAY, why=undo, actor=principal)
         else:
             after = propose(
                 run=run,
@@ -212,11 +213,11 @@ def propose_all(*, run: Run, origin: Origin, principal: Principal, reason: str) 
     return made
 
 
-def left_standing(*, run: Run, operation: Operation, why: str, actor: Principal) -> Case:
+def left_standing(*, run: Run, operation: Operation, doubt: str, why: str, actor: Principal) -> Case:
     """It was to be undone, and no machine can have that done: a person who settles cases says what follows. Our record
-    of it is right, so it is in no dispute."""
+    of it is right, so it is in no dispute. `doubt` is what failed, as a code."""
     why = f"{operation.external_reference} was to be undone, and could not be: {why}".rstrip(".")
-    return open_case(run=run, operation=operation, kind=Case.Kind.NOT_UNDONE, why=why, actor=actor)
+    return open_case(run=run, operation=operation, kind=Case.Kind.NOT_UNDONE, doubts=[doubt], why=why, actor=actor)
 
 
 def in_words(*, reversals: Sequence[Reversal]) -> str:
@@ -254,7 +255,8 @@ def book(*, run: Run, operation: Operation, reversal: Reversal, actor: Principal
     if left := _left_standing(operation, reversal.reference):
         names = ", ".join(left)
         why = f"{reversal.reference} was reversed, and {names} still stands under the same identity"
-        open_case(run=run, operation=operation, kind=Case.Kind.DIFFERENT, why=why, actor=actor)
+        doubt, kind = f"beside:{reversal.reference}:{names}", Case.Kind.DIFFERENT
+        open_case(run=run, operation=operation, kind=kind, doubts=[doubt], why=why, actor=actor)
         return
     moves.move(
         run=run,
@@ -296,7 +298,7 @@ def end(*, run: Run, reversal: Reversal, result: Result, what: str, actor: Princ
     if result == Result.DONE:
         undone_after_all(run=run, operation=reversal.operation, what=what, actor=actor)
     elif by_itself:
-        left_standing(run=run, operation=reversal.operation, why=what, actor=actor)
+        left_standing(run=run, operation=reversal.operation, doubt=f"ended:{reversal.pk}", why=what, actor=actor)
     if result == Result.DONE and _rest(run, reversal) is not None:
         return  # what was to follow follows on that one
     following = Reversal.objects.filter(after__operation=reversal.operation, ended_at__isnull=True).first()
@@ -322,7 +324,7 @@ def _rest(run: Run, reversal: Reversal) -> Reversal | None:
         return None
     undo = undo_of(operation=operation)
     if not isinstance(undo, Undo):
-        left_standing(run=run, operation=operation, why=undo, actor=reversal.proposed_by)
+        left_standing(run=run, operation=operation, doubt=NO_WAY, why=undo, actor=reversal.proposed_by)
         return None
     return propose(
         run=run, operation=operation, undo=undo, origin=Origin(reversal.origin), principal=reversal.proposed_by,

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from reconciliation import csvfile
 from reconciliation.columns import CONVENTIONS, FORMATS, POINT, Columns
+from runs.forms import Form, sensible_day
 from runs.money import MoneyError, currency_code
 from runs.tools.registry import LEDGERS, SYSTEMS
 
@@ -20,7 +21,7 @@ def _titles(names: Any) -> list[tuple[str, str]]:
     return [(name, SYSTEMS[name].title) for name in names]
 
 
-class PeriodForm(forms.Form):
+class PeriodForm(Form):
     """Days in the viewer's own zone; the last one counts whole, or as far as it is over."""
 
     system = forms.ChoiceField(label="System")
@@ -34,10 +35,10 @@ class PeriodForm(forms.Form):
         self.fields["system"].choices = _titles(LEDGERS)  # type: ignore[attr-defined]
 
     def clean_first(self) -> dt.date:
-        return _sensible(self.cleaned_data["first"])
+        return sensible_day(day=self.cleaned_data["first"])
 
     def clean_last(self) -> dt.date:
-        return _sensible(self.cleaned_data["last"])
+        return sensible_day(day=self.cleaned_data["last"])
 
     def clean(self) -> dict[str, Any]:
         data = super().clean() or {}
@@ -56,13 +57,7 @@ class PeriodForm(forms.Form):
         return since, min(until, over)
 
 
-def _sensible(day: dt.date) -> dt.date:
-    if not 1990 <= day.year <= 2099:
-        raise forms.ValidationError("Choose a day between 1990 and 2099.")
-    return day
-
-
-class UploadForm(forms.Form):
+class UploadForm(Form):
     """One file. Its size is looked at before anything of it is read."""
 
     file_system = forms.ChoiceField(label="System it comes from")
@@ -86,7 +81,7 @@ class UploadForm(forms.Form):
         return file
 
 
-class ColumnsForm(forms.Form):
+class ColumnsForm(Form):
     """Which column holds what. `header` is the file's first line."""
 
     reference = forms.ChoiceField(label="Their reference")

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from reconciliation.attempts import Shown, sent_attempts, shown
-from reconciliation.classification import absence_is_conclusive, conclusive_from
+from reconciliation.classification import absence_is_conclusive, calls_over, conclusive_from
 from reconciliation.comparison import in_words
 from reconciliation.corrections import booked_as_undone, correctable, successor
 from reconciliation.models import Case, Observation, Operation
@@ -244,8 +244,7 @@ def _may_have_happened(operation: Operation, case: Case, contract: Contract | No
     if seen := [one.reference for one in _shown(operation) if not one.void]:
         return Refusal(code="seen_recorded", detail={**detail, "reference": ", ".join(seen)})
     # nor may a call still be on its way: until its limit is over, its effect may yet come
-    over = max((one.send_before + one.call_limit for one in attempts), default=None)
-    if over is not None and clock.now() <= over:
+    if attempts and clock.now() <= (over := calls_over(attempts=attempts)):
         return Refusal(code="too_early", detail={**detail, "seconds": _seconds_until(over)})
     if contract is None or not contract.lookup_is_conclusive:
         return None  # nobody can be asked who would know: the person's evidence is all there is

@@ -1,7 +1,12 @@
-"""SQL that migrations share: what the application's role may do, and which edges a state may take."""
+"""What migrations share: tables made at once, what the application's role may do, and which edges a state may take."""
+
+from pathlib import Path
 
 from django.conf import settings
 from django.db import migrations
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.migrations.operations.base import Operation
+from django.db.migrations.state import ProjectState
 
 
 def _role() -> str:
@@ -20,20 +25,44 @@ def _if_role(sql: str) -> str:
     END $do$"""
 
 
+class CreateTables(Operation):
+    """Creates the tables of an app together, so that they may refer to each other in any order.
+
+    For each `CreateModel` by itself Django builds anew whatever model is related to that in any way, which nearly all
+    are: that took longer than the rest of a new database's migrations.
+    """
+
+    reversible = False
+
+    def __init__(self, tables: list[migrations.CreateModel]) -> None:
+        self.tables = tables
+
+    def state_forwards(self, app_label: str, state: ProjectState) -> None:
+        vars(state).pop("apps", None)  # the models as built; Django builds them from the state once they are asked for
+        for table in self.tables:
+            table.state_forwards(app_label, state)
+
+    def database_forwards(
+        self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, from_state: ProjectState, to_state: ProjectState
+    ) -> None:
+        for table in self.tables:
+            table.database_forwards(app_label, schema_editor, from_state, to_state)
+
+    def describe(self) -> str:
+        return f"Create {len(self.tables)} tables"
+
+    def __repr__(self) -> str:
+        return f"<{self.describe()}>"
+
+
 def grant(*tables: str, rights: str) -> migrations.RunSQL:
-    """Give the application's role exactly `rights` on new tables (an UPDATE right on one column allows row locks)."""
+    """Give the application's role exactly `rights` on these tables (an UPDATE right on one column allows row locks)."""
     statements = "".join(
         f"EXECUTE 'REVOKE ALL ON {table} FROM {_role()}'; EXECUTE 'GRANT {rights} ON {table} TO {_role()}';"
         for table in tables
     )
     sequences = f"EXECUTE 'GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {_role()}';"
     return migrations.RunSQL(_if_role(statements + sequences), migrations.RunSQL.noop)
-
-
-def grant_also(table: str, *, columns: str) -> migrations.RunSQL:
-    """Let the application's role change these new columns too, beside what it may already do."""
-    sql = f"EXECUTE 'GRANT UPDATE ({columns}) ON {table} TO {_role()}';"
-    return migrations.RunSQL(_if_role(sql), migrations.RunSQL.noop)
 
 
 def grant_framework() -> migrations.RunSQL:
@@ -53,6 +82,12 @@ def grant_framework() -> migrations.RunSQL:
     return migrations.RunSQL(_if_role(sql), migrations.RunSQL.noop)
 
 
+def script(migration: str, name: str) -> migrations.RunSQL:
+    """Run the file `name` of the folder `sql` beside the file of the migration."""
+    sql = (Path(migration).parent / "sql" / name).read_text(encoding="utf-8")
+    return migrations.RunSQL(sql, migrations.RunSQL.noop)
+
+
 def edges(*, machine: str, table: str, initial: str, pairs: list[tuple[str, str]]) -> migrations.RunSQL:
     """Write a machine's edges and guard its table: a row begins in `initial` and takes declared edges only.
 
@@ -61,19 +96,7 @@ def edges(*, machine: str, table: str, initial: str, pairs: list[tuple[str, str]
     values = ", ".join(f"('{machine}', '{source}', '{target}')" for source, target in pairs)
     return migrations.RunSQL(
         [
-            "CREATE OR REPLACE FUNCTION agentops_guard_edge() RETURNS trigger LANGUAGE plpgsql AS $fn$"
-            " BEGIN"
-            "  IF TG_OP = 'INSERT' THEN"
-            "    IF NEW.state <> TG_ARGV[1] THEN RAISE EXCEPTION '% cannot begin as %', TG_ARGV[0], NEW.state"
-            "      USING ERRCODE = 'restrict_violation'; END IF;"
-            "  ELSIF NEW.state <> OLD.state AND NOT EXISTS (SELECT FROM runs_stateedge e WHERE e.machine = TG_ARGV[0]"
-            "      AND e.source = OLD.state AND e.target = NEW.state) THEN"
-            "    RAISE EXCEPTION '% cannot go from % to %', TG_ARGV[0], OLD.state, NEW.state"
-            "      USING ERRCODE = 'restrict_violation';"
-            "  END IF; RETURN NEW; END $fn$",
-            f"DELETE FROM runs_stateedge WHERE machine = '{machine}'",
             f"INSERT INTO runs_stateedge (machine, source, target) VALUES {values}",
-            f"DROP TRIGGER IF EXISTS {machine}_edges ON {table}",
             f"CREATE TRIGGER {machine}_edges BEFORE INSERT OR UPDATE ON {table} FOR EACH ROW"
             f" EXECUTE FUNCTION agentops_guard_edge('{machine}', '{initial}')",
         ],
@@ -81,19 +104,11 @@ def edges(*, machine: str, table: str, initial: str, pairs: list[tuple[str, str]
     )
 
 
-def edges_also(*, machine: str, pairs: list[tuple[str, str]]) -> migrations.RunSQL:
-    """Further edges of a machine that `edges` has written."""
-    values = ", ".join(f"('{machine}', '{source}', '{target}')" for source, target in pairs)
-    return migrations.RunSQL(
-        f"INSERT INTO runs_stateedge (machine, source, target) VALUES {values}", migrations.RunSQL.noop
-    )
-
-
 def closed_once(*, table: str, column: str) -> migrations.RunSQL:
     """A row whose `column` is set never changes again (an attempt is only closed, once)."""
     return migrations.RunSQL(
         [
-            f"CREATE OR REPLACE FUNCTION {table}_closed_once() RETURNS trigger LANGUAGE plpgsql AS $fn$ BEGIN"
+            f"CREATE FUNCTION {table}_closed_once() RETURNS trigger LANGUAGE plpgsql AS $fn$ BEGIN"
             f" IF OLD.{column} IS NOT NULL THEN RAISE EXCEPTION '{table} row is closed'"
             f" USING ERRCODE = 'restrict_violation'; END IF; RETURN NEW; END $fn$",
             f"CREATE TRIGGER {table}_closed_once BEFORE UPDATE ON {table} FOR EACH ROW"

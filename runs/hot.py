@@ -11,18 +11,19 @@ from inspect import signature
 from typing import Any, Generic, TypeVar
 
 from django.db import connection
-from django.db.models import Field, Model, QuerySet
-from django.db.models.expressions import DatabaseDefault
+from django.db.models import BooleanField, Field, Model, QuerySet
+from django.db.models.expressions import DatabaseDefault, RawSQL
 
 M = TypeVar("M", bound=Model)
 
 
 class Query(Generic[M]):
     """A queryset with places for values: `Query(lambda run: Proposal.objects.filter(run=run))`, asked as
-    `query(run=run.pk)`. Whole rows of one model, annotated or not; each value is an id or a text, never None."""
+    `query(run=run.pk)`. Whole rows of one model, annotated or not; each value is an id, a text or, where `among` takes
+    it, a list of those; never None. `share` holds the rows as they are until the transaction ends."""
 
-    def __init__(self, make: Callable[..., QuerySet[M]]) -> None:
-        self._make, self._names = make, tuple(signature(make).parameters)
+    def __init__(self, make: Callable[..., QuerySet[M]], *, share: bool = False) -> None:
+        self._make, self._names, self._end = make, tuple(signature(make).parameters), " FOR SHARE" if share else ""
         self._sql, self._parameters = "", ()  # type: tuple[str, tuple[Any, ...]]
         self._model: type[M] | None = None
         self._annotated: tuple[str, ...] = ()
@@ -64,7 +65,7 @@ class Query(Generic[M]):
         found = tuple(_Place(names[one]) if isinstance(one, Hashable) and one in names else one for one in parameters)
         if {one.name for one in found if isinstance(one, _Place)} != set(names.values()):
             raise ValueError(f"not every value of {self._names} stands in {sql}")
-        self._sql, self._parameters, self._annotated = sql, found, tuple(query.query.annotation_select)
+        self._sql, self._parameters, self._annotated = sql + self._end, found, tuple(query.query.annotation_select)
         self._model = query.model
 
 
@@ -78,6 +79,17 @@ def _mark(value: Any, place: int) -> Any:
     if isinstance(value, uuid.UUID):
         return uuid.uuid4()
     return 2_000_000_011 + place if isinstance(value, int) else f"mark {uuid.uuid4()}"
+
+
+def among(*, column: str, kind: str, values: Any) -> RawSQL:
+    """A condition on a column: one of `values`, a place in a `Query` that a list is given for. `kind` is the column's
+    type in SQL."""
+    return RawSQL(f"{column} = ANY(%s::{kind}[])", [values], output_field=BooleanField())
+
+
+def array(*, ids: Iterable[uuid.UUID]) -> str:
+    """The list of ids as PostgreSQL writes one, for `among`: thousands of them are given to the driver in one piece."""
+    return f"{{{','.join(map(str, ids))}}}"
 
 
 def database() -> str:

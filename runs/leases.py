@@ -73,6 +73,11 @@ def hold(*, lease: Lease, seconds: float | None = None, asking: str = "FALSE") -
     return principals.known(run=_read(row))
 
 
+def is_held(*, lease: Lease, run: Run) -> bool:
+    """Whether the locked run is this worker's still."""
+    return run.lease_token == lease.token and run.lease_until is not None
+
+
 def _read(row: Sequence[Any]) -> Run:
     run = hot.from_row(model=Run, row=row[:-1])
     run.answer = row[-1]

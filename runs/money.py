@@ -31,7 +31,7 @@ class MoneyError(ValueError):
     """What was given is not an amount of money; the message says what one looks like."""
 
 
-def currency_code(value: str) -> str:
+def currency_code(value: object) -> str:
     """The ISO code in capitals. Raises MoneyError for anything that is not a currency in use."""
     if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z]{3}", value) or value.upper() not in _CURRENT:
         raise MoneyError("is not a currency in use; give its ISO 4217 code, such as USD")

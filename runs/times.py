@@ -36,7 +36,7 @@ def relative(*, at: dt.datetime, now: dt.datetime) -> str:
     """`just now`, `4 min ago`, `in 2 h 5 min`."""
     seconds = (at - now).total_seconds()
     if abs(seconds) < 10:
-        return "just now" if seconds <= 0 else "in a moment"
+        return "just now" if seconds < 1 else "in a moment"  # it may have happened as the page was being made
     words = span(seconds=seconds)
     return f"in {words}" if seconds > 0 else f"{words} ago"
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import hypothesis
 import psycopg
 import pytest
+from playwright.sync_api import expect
 
 from agentops.local.postgres import EmbeddedPostgres
 from agentops.local.variables import DATABASE
@@ -26,8 +27,12 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("any machine")
 
+# nor how long a page takes; once for all, since the files of a process share it
+expect.set_options(timeout=120_000)
+
 REPO = Path(__file__).resolve().parent.parent
 TEMPLATE = "agentops_template"
+PEOPLED = "agentops_peopled"
 _numbers = itertools.count(1)
 
 
@@ -76,11 +81,25 @@ def postgres(migrated: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield server
 
 
+@pytest.fixture(scope="session")
+def peopled(postgres: EmbeddedPostgres, django_db_blocker: object) -> str:
+    """The name of a second template, which has the demo world's people and policies: making them anew takes longer than
+    most of the tests that need them."""
+    from agentops.demo.people import ensure_people, ensure_policies
+
+    postgres.create_database(PEOPLED, template=TEMPLATE)
+    with connected(postgres.url("app", PEOPLED), django_db_blocker):
+        ensure_people()
+        ensure_policies()
+    return PEOPLED
+
+
 @pytest.fixture
-def database(postgres: EmbeddedPostgres) -> Iterator[str]:
-    """The name of a fresh clone of the migrated template."""
+def database(request: pytest.FixtureRequest, postgres: EmbeddedPostgres) -> Iterator[str]:
+    """The name of a fresh clone of the migrated template; with people in it for who asks for the `world` of workers."""
     name = f"test_{next(_numbers)}"
-    postgres.create_database(name, template=TEMPLATE)
+    template = request.getfixturevalue("peopled") if "world" in request.fixturenames else TEMPLATE
+    postgres.create_database(name, template=template)
     yield name
     postgres.drop_database(name)
 
@@ -119,7 +138,8 @@ def owner(database: str, postgres: EmbeddedPostgres) -> Iterator[psycopg.Connect
         yield connection
 
 
-# what starts processes of its own (servers, workers, the sandbox) or takes many rounds: not part of the fast run
+# what starts processes of its own (servers, workers, the sandbox), looks at whole pages or takes many rounds: not part
+# of the fast run
 FOLDERS = (
     "bench",
     "desk",
@@ -128,13 +148,27 @@ FOLDERS = (
     "external",
     "limits",
     "local",
+    "pages",
+    "runpages",
     "sandbox",
     "statements",
     "story",
     "tools",
     "undoing",
 )
-FILES = ("approvals/test_races.py", "runpages/test_consumer.py")
+FILES = (
+    "api/test_anything.py",
+    "api/test_awkward_texts.py",
+    "api/test_event_effects.py",
+    "api/test_events.py",
+    "approvals/test_advice.py",
+    "approvals/test_enough_people.py",
+    "approvals/test_large_list.py",
+    "approvals/test_races.py",
+    "operating/test_admin_site.py",
+    "operating/test_settings.py",
+    "telling/test_pages.py",
+)
 
 
 STACKS = ("chaos", "external", "limits", "local", "story")

@@ -105,6 +105,10 @@ class SandboxProcess:
         """Somebody else edits a ticket."""
         return dict(self._call("POST", f"tickets/{urllib.parse.quote(ticket, safe='')}/touch"))
 
+    def edit(self, kind: str, id: str, **changes: Any) -> dict[str, Any]:
+        """Somebody changes a plan, an account or an incident."""
+        return dict(self._call("POST", "records", {"kind": kind, "id": id, "set": changes}))
+
     def settings(self, **values: Any) -> dict[str, Any]:
         """Set webhook_url or key_retention_seconds; returns all settings."""
         return dict(self._call("POST", "settings", values))
@@ -114,7 +118,7 @@ class SandboxProcess:
         if self.process.poll() is None:
             self.process.terminate()
             try:
-                self.process.wait(timeout=10)
+                self.process.wait(timeout=120)
             except subprocess.TimeoutExpired:
                 self.process.kill()
         self._reap()
@@ -126,7 +130,7 @@ class SandboxProcess:
         self._reap()
 
     def _reap(self) -> None:
-        self.process.wait(timeout=10)
+        self.process.wait(timeout=120)
         if self.process.stdout:
             self.process.stdout.close()
 
@@ -153,7 +157,7 @@ def start(
     line = _first_line(process)
     if not line.startswith(_READY):
         process.kill()
-        process.wait(timeout=10)
+        process.wait(timeout=120)
         raise RuntimeError(f"the sandbox did not start (it said {line!r}; its error output is above)")
     return SandboxProcess(process=process, url=line.removeprefix(_READY).strip(), data_dir=data_dir)
 

@@ -1,13 +1,14 @@
 """Reading JSON bodies without surprises: a key named twice, NaN and Infinity are refused, not silently resolved."""
 
 import json
-import math
 from typing import Any
 
 from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, UnreadablePostError
 from ninja.errors import HttpError
 from ninja.parser import Parser
+
+from runs.readable import DEEPEST, finite, is_too_deep, no_constant
 
 MAX_BODY_BYTES = 100_000
 
@@ -29,27 +30,16 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _no_constant(text: str) -> Any:
-    raise ValueError(f"{text} is not a JSON number")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):  # 1e999 is good JSON and no number anybody means
-        raise ValueError(f"{text[:40]} is too large a number")
-    return value
-
-
 def read_object(raw: bytes, /) -> dict[str, Any]:
     """The object in UTF-8 JSON. Raises NotAcceptable."""
     try:
-        found = json.loads(
-            raw.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_constant, parse_float=_finite
-        )
+        found = json.loads(raw.decode("utf-8"), object_pairs_hook=_once, parse_constant=no_constant, parse_float=finite)
     except (ValueError, RecursionError) as problem:
         raise NotAcceptable(f"is not acceptable JSON: {str(problem)[:300]}") from None
     if not isinstance(found, dict):
         raise NotAcceptable("must hold one JSON object")
+    if is_too_deep(found):
+        raise NotAcceptable(f"nests objects and lists more than {DEEPEST} deep; make it flatter")
     return found
 
 

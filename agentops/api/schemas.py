@@ -28,7 +28,7 @@ class StartRun(Schema):
 
     model_config = ConfigDict(extra="forbid")
     workflow: Annotated[StrictStr, Field(max_length=80, examples=["service_credit"])]
-    input: Annotated[dict[str, Any], Field(examples=[{"ticket": "CS-8812"}])]
+    input: Annotated[dict[str, Any], Field(examples=[{"ticket": "CS-8840"}])]
     capabilities: Annotated[dict[StrictStr, ToolTerms] | None, Field(max_length=50)] = None
 
 
@@ -231,7 +231,8 @@ class ExplainedOut(OperationOut):
 
 
 class StageOut(Schema):
-    """`state` is asked, later (its turn has not come) or done; `approved` of `needed` people have said yes."""
+    """`state` is asked, later (its turn has not come) or done; `approved` of `needed` people have said yes,
+    without those who are no longer entitled to while it is open."""
 
     name: str
     state: Literal["asked", "later", "done"]

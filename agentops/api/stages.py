@@ -2,6 +2,7 @@
 
 from agentops import asked
 from agentops.api.schemas import ApprovalOut, StageOut
+from approvals import heard
 from runs.models import Run
 
 
@@ -10,7 +11,7 @@ def newest(*, run: Run) -> ApprovalOut | None:
     found = asked.newest(run=run)
     if found is None:
         return None
-    yes = asked.yes(found)
+    yes = heard.yes(requests=[found])
     return ApprovalOut(
         id=found.pk,
         ask=found.ask,

@@ -37,6 +37,7 @@ from agentops.api.stages import newest
 from agentops.api.standing import router as standing
 from agentops.api.undoing import router as undoing
 from agentops.busy import again, answer_to
+from agentops.events import unfit_amount
 from agentops.explain import found
 from agentops.narrowing import BadTerms, Less
 from agentops.starting import BadInput, checked_payload, start_workflow
@@ -324,12 +325,14 @@ def billing_event(request: HttpRequest) -> Status[Any]:
         return Status(400, _problem("bad_signature", detail, _fault("Stripe-Signature", detail)))
     try:
         data = storable(read_object(payload))
-    except (NotAcceptable, RecursionError) as problem:
+    except NotAcceptable as problem:
         detail = f"the body {problem}"
         return Status(400, _problem("malformed", detail, _fault("body", detail)))
     for field, limit in (("id", 200), ("type", 100)):
         if not isinstance(data.get(field), str) or not 0 < len(data[field]) <= limit:
             detail = f"must be text of 1 to {limit} characters"
             return Status(400, _problem("malformed", f"{field}: {detail}", _fault(field, detail)))
+    if fault := unfit_amount(kind=data["type"], payload=data):
+        return Status(400, _problem("malformed", f"{fault[0]}: {fault[1]}", _fault(*fault)))
     first = external_events.receive(source="billing", event_id=data["id"], kind=data["type"], payload=data)
     return Status(200, {"received": True, "first": first})

@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import psycopg
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.db import connection
 from django.test import Client
 from django.urls import reverse
@@ -18,7 +18,9 @@ from agentops.bench import measure
 from agentops.bench.machine import say
 from agentops.local.stack import Stack
 from approvals.models import ApprovalRequest
+from approvals.services import staffing
 from reconciliation.services import processes
+from runs.garbage import keep_what_is_here
 from runs.models import Run
 
 LOOKS = int(os.environ.get("BENCH_LOOKS", "20"))
@@ -26,19 +28,22 @@ ALLOWED = 1.5  # times the time with the fewest
 PLACES = 6  # queries more that a list with rows and pages takes than an empty one; each row would take fifty
 
 # copies of one request, each with a run, a proposal and a stage of its own; half of them are asked of somebody else,
-# a tenth is closed, and everything that the list can be narrowed or ordered by differs among them
+# a tenth is closed, and everything that the list can be narrowed or ordered by differs among them. The first are due
+# within the hour, so that it fills a page at each size; those that have waited longest are due last.
 _MADE = """CREATE TEMP TABLE made AS SELECT n, n % 2 = 0 AS mine, n % 10 = 0 AS over,
   (n::bigint * 7919 % 100003) / 100003.0 * interval '30 days' AS away,
   gen_random_uuid() AS run, gen_random_uuid() AS proposal, gen_random_uuid() AS request
   FROM generate_series({first}, {last}) n"""
 _COPIES = {
-    "runs_run": "'id', m.run, 'start_key', m.run, 'subject', 'CS-' || m.n, 'customer', 'Customer ' || m.n",
+    "runs_run": """'id', m.run, 'start_key', m.run, 'subject', 'CS-' || m.n,
+      'customer', 'Customer ' || lpad(m.n::text, 6, '0')""",
     "runs_proposal": """'id', m.proposal, 'run_id', m.run, 'identity', m.proposal, 'business_key', m.proposal,
       'amount_minor', 100000 + m.n, 'currency', CASE WHEN m.n % 3 = 0 THEN 'EUR' ELSE 'USD' END,
       'tool', CASE WHEN m.mine THEN o.tool ELSE 'plain.other' END""",
     "approvals_approvalrequest": """'id', m.request, 'run_id', m.run, 'proposal_id', m.proposal,
       'ask', 'Keep a note on item ' || m.n, 'created_at', now() - m.away,
-      'respond_by', now() + m.away + interval '9 minutes',
+      'respond_by', now() + interval '25 minutes' + CASE WHEN m.n <= 200 THEN m.n % 30 * interval '1 minute'
+        ELSE m.away END,
       'valid_until', now() + interval '90 days', 'group', CASE WHEN m.mine THEN o."group" ELSE 'others' END,
       'amount_minor', 100000 + m.n, 'currency', CASE WHEN m.n % 3 = 0 THEN 'EUR' ELSE 'USD' END,
       'words', 'Customer ' || m.n || E'\\nCS-' || m.n, 'action_digest', m.request,
@@ -99,8 +104,10 @@ def addresses(*, user: User, middle: ApprovalRequest) -> dict[str, str]:
 def measure_inbox(*, stack: Stack, numbers: list[int]) -> int:
     """Print the table; the exit status is 1 where the number of queries grew with the number of requests."""
     manager = measure.prepare()
+    _somebody_else(manager)
     like = _one_waiting()
     taken: dict[str, list[Seen]] = {}
+    looked: list[str] = []
     there = 0
     for number in numbers:
         fill(url=stack.env["OWNER_DATABASE_URL"], like=like, first=there + 1, last=number)
@@ -109,7 +116,35 @@ def measure_inbox(*, stack: Stack, numbers: list[int]) -> int:
         middle = _middle()
         for name, seen in look(user=manager, wanted=addresses(user=manager, middle=middle)).items():
             taken.setdefault(name, []).append(seen)
-    return _told(taken, numbers)
+        looked.append(f"{number:,}: {look_for_nobody()}")
+    status = _told(taken, numbers)
+    say("\nLooking for requests that too few can answer, every half minute; one look, milliseconds of processor time:")
+    for line in looked:
+        say(f"  {line}")
+    return status
+
+
+def _somebody_else(manager: User) -> None:
+    """Whom the other half asks, with the same rights."""
+    others, _ = Group.objects.get_or_create(name="others")
+    others.permissions.set(manager.groups.get().permissions.all())
+    User.objects.get_or_create(username="bench-other")[0].groups.add(others)
+
+
+def look_for_nobody() -> str:
+    """What the relay's look for requests that too few can answer takes, all of the way round."""
+    session, asked, last = _session(), _Counter(), None
+    looks: list[float] = []
+    while not looks or last is not None:
+        used = _used(session)
+        with connection.execute_wrapper(asked):
+            looked = staffing.work_off(after=last)
+        looks.append(1000 * (_used(session) - used))
+        last = looked.last
+        if looked.woken:
+            raise measure.BenchFailed(f"{looked.woken} requests were found that too few can answer")
+    several = f"{len(looks)} looks for all, the longest " if len(looks) > 1 else ""
+    return f"{several}{max(looks):.1f}, {asked.count // len(looks)} queries"
 
 
 def _one_waiting() -> ApprovalRequest:
@@ -150,9 +185,8 @@ def look(*, user: User, wanted: dict[str, str]) -> dict[str, Seen]:
     """Each address in turn, again and again, so that what else the machine does meets all alike."""
     browser = Client(SERVER_NAME="localhost")
     browser.force_login(user)
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_backend_pid()")
-        session = Path(f"/proc/{cursor.fetchone()[0]}/schedstat")
+    session = _session()
+    keep_what_is_here()  # as a web process does that has started
     took: dict[str, list[float]] = {name: [] for name in wanted}
     busy: dict[str, list[float]] = {name: [] for name in wanted}
     counts: dict[str, int] = {}
@@ -181,17 +215,26 @@ def _p95(found: list[float]) -> float:
     return statistics.quantiles(found, n=20)[18] if len(found) > 1 else found[0]
 
 
+def _session() -> Path:
+    """Where the processor time of this process' session of the database is told."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        return Path(f"/proc/{cursor.fetchone()[0]}/schedstat")
+
+
 def _used(session: Path) -> float:
     """Seconds of processor time of this process and of its session, see proc(5), schedstat."""
     return time.process_time() + int(session.read_text().split()[0]) / 1e9
 
 
 class _Counter:
+    """Counts statements, without looks at the clock: how many of those there are hangs on the machine's speed."""
+
     def __init__(self) -> None:
         self.count = 0
 
     def __call__(self, execute, sql, params, many, context):  # type: ignore[no-untyped-def]
-        self.count += 1
+        self.count += not sql.startswith("SELECT clock_timestamp()")
         return execute(sql, params, many, context)
 
 

@@ -20,6 +20,7 @@ from runs.models import Run
 from runs.services import tokens
 
 PAUSE = 0.1
+AT_ONCE = 200  # customers put into the sandbox's world by one call, whose body has a limit
 OVER = ("completed", "rejected", "cancelled", "failed", "needs_person")
 MOSTLY = 0.8  # of the runs are over before the storm may be
 LOOK = 2.0  # seconds between two looks at the tables while the rest is finishing
@@ -56,7 +57,9 @@ class Course:
 
     def play(self) -> Outcome:
         """Storm, drain, verdict. Raises LocalStackError when the stack cannot go on."""
-        self.sandbox.post("world", world(self.schedule.customers))
+        everybody = self.schedule.customers
+        for first in range(0, len(everybody), AT_ONCE):
+            self.sandbox.post("world", world(everybody[first : first + AT_ONCE]))
         connection.close()
         try:
             self._storm()

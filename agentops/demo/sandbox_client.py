@@ -19,7 +19,7 @@ class SandboxClient:
             answer = requests.request(method, f"{self.url}/_sandbox/{path}", timeout=self.seconds, **more)
             answer.raise_for_status()
             return answer.json()
-        except (requests.RequestException, ValueError) as problem:
+        except (requests.RequestException, ValueError, RecursionError) as problem:
             raise SandboxDown(f"the sandbox did not answer {method} {path}: {problem}") from problem
 
     def get(self, path: str, **query: Any) -> Any:

@@ -148,6 +148,20 @@ STORIES = (
         final=False,
     ),
 )
+# a ticket that no run is started for, so that whoever tries the API or `start_run` has one
+UNTOUCHED = Story(
+    ticket="CS-8840",
+    account="ACC-7112",
+    name="Cedar Lane Hotels",
+    invoice="INV-2096",
+    currency="usd",
+    total_minor=1_500_000,
+    incident="INC-311",
+    started_at="2026-10-22T13:14:00Z",
+    ended_at="2026-10-22T16:48:00Z",
+    subject="Front desks down on 22 October",
+    body="None of our front desks could check anybody in on the afternoon of the 22nd. Please credit us.",
+)
 
 
 def sandbox_world(stories: tuple[Story, ...] = STORIES) -> dict[str, Any]:

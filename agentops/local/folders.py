@@ -123,11 +123,13 @@ def open_log(path: Path, /, *, limit: int = 5_000_000) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
 
-def tail(path: Path, /, *, lines: int = 8) -> str:
-    """The last lines of a log, indented, for an error message ('' if there are none)."""
-    if not path.exists():
+def tail(path: Path, /, *, since: int, lines: int = 8) -> str:
+    """The last lines that were added to a log after its first ``since`` bytes, indented, for an error message ('' if
+    there are none). A log that is shorter by now was set aside since, and all of it is new."""
+    size = path.stat().st_size if path.exists() else 0
+    if size == 0:
         return ""
     with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - 16_384))
+        file.seek(max(since if since <= size else 0, size - 16_384))
         last = file.read().decode("utf-8", "replace").splitlines()[-lines:]
     return "".join(f"\n    {line}" for line in last)

@@ -22,12 +22,16 @@ WORKER_ENV = {
 @dataclass(frozen=True)
 class Step:
     """A command that has to end with status 0 before anything after it starts. ``own_database``: only where the
-    database is the stack's own, so that by its folder's lock nobody else uses it."""
+    database is the stack's own, so that by its folder's lock nobody else uses it. ``before_servers``: it uses none, and
+    runs before any is started or asked for, with addresses that lead nowhere for those that aren't known yet. ``note``
+    is told to who waits for it."""
 
     name: str
     command: Sequence[str]
     env: Mapping[str, str] = field(default_factory=dict)
     own_database: bool = False
+    before_servers: bool = False
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -50,8 +54,14 @@ Plan = Callable[[Mapping[str, str]], Sequence[Entry]]
 def product(env: Mapping[str, str], /) -> list[Entry]:
     """The product's own plan for the resolved variables ``env``."""
     return [
+        Step("settings", _manage("check", "--tag", "agentops"), before_servers=True),
         # The owner role's address, and only here: nothing that stays has more rights than the application's role.
-        Step("migrate", _manage("migrate", "--no-input", "-v", "1"), {"DATABASE_URL": env["OWNER_DATABASE_URL"]}),
+        Step(
+            "migrate",
+            _manage("migrate", "--no-input", "-v", "1"),
+            {"DATABASE_URL": env["OWNER_DATABASE_URL"]},
+            note="a new database takes some seconds",
+        ),
         Step("check", _manage("check", "--database", "default")),
         # Nobody else can have a process in there, so whatever ran before this machine was started has ended.
         Step("processes_ended", _manage("processes_ended"), own_database=True),

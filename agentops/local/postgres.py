@@ -53,6 +53,7 @@ class EmbeddedPostgres:
         self.process: subprocess.Popen[bytes] | None = None
         self._folder = data_dir / "postgres"
         self._log = data_dir / "logs" / "postgres.log"
+        self._log_start = 0  # where the lines of the newest start begin
         self._lock = FolderLock(
             path=data_dir / "postgres.lock",
             busy=f"The database in {data_dir} is in use by another running stack. "
@@ -126,7 +127,9 @@ class EmbeddedPostgres:
                 # its files are copied, since writing them to the log takes five times as long
                 query += sql.SQL(" TEMPLATE {} STRATEGY FILE_COPY").format(sql.Identifier(template))
             connection.execute(query)
-        self._grant(name)
+            _let_connect(connection, name)
+        if template is None:
+            self._let_use(name)
 
     def drop_database(self, name: str) -> None:
         """Drop the database ``name`` if it exists, disconnecting whoever uses it."""
@@ -139,15 +142,15 @@ class EmbeddedPostgres:
             found = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [name]).fetchone()
         if found is None:
             self.create_database(name)
-        else:
-            self._grant(name)
+            return
+        with self._connect("postgres") as connection:
+            _let_connect(connection, name)
+        self._let_use(name)
 
-    def _grant(self, name: str) -> None:
-        identifier, app = sql.Identifier(name), sql.Identifier(ROLES["app"])
+    def _let_use(self, name: str) -> None:
+        """A copy has this from what it was copied from."""
         with self._connect(name) as connection:
-            connection.execute(sql.SQL("REVOKE ALL ON DATABASE {} FROM PUBLIC").format(identifier))
-            connection.execute(sql.SQL("GRANT CONNECT ON DATABASE {} TO {}").format(identifier, app))
-            connection.execute(sql.SQL("GRANT USAGE ON SCHEMA public TO {}").format(app))
+            connection.execute(sql.SQL("GRANT USAGE ON SCHEMA public TO {}").format(sql.Identifier(ROLES["app"])))
 
     def _connect(self, database: str) -> psycopg.Connection:
         return psycopg.connect(self.url("superuser", database), autocommit=True, connect_timeout=20)
@@ -182,7 +185,7 @@ class EmbeddedPostgres:
         try:
             process = self._spawn("initdb", [*identity, *locale, *sync, "--no-instructions"], folder=draft, user=user)
             if process.wait(120) != 0:
-                raise LocalStackError(f"The database could not be created in {draft}:{tail(self._log)}")
+                raise LocalStackError(f"The database could not be created in {draft}:{self._said()}")
         finally:
             password_file.unlink()
             self._close_handle()
@@ -205,6 +208,7 @@ class EmbeddedPostgres:
             path = f"/proc/self/fd/{self._handle}"
             fds.append(self._handle)
         output = open_log(self._log)
+        self._log_start = os.fstat(output).st_size
         try:
             return launch.spawn(
                 [self._program(program), "-D", path, *options],
@@ -218,6 +222,9 @@ class EmbeddedPostgres:
         finally:
             os.close(output)
 
+    def _said(self) -> str:
+        return tail(self._log, since=self._log_start)
+
     def _close_handle(self) -> None:
         if self._handle is not None:
             os.close(self._handle)
@@ -227,15 +234,14 @@ class EmbeddedPostgres:
         """Launch the server. A killed server's children need a moment to end, and PostgreSQL refuses until they did."""
         deadline = time.monotonic() + START_SECONDS
         while True:
-            before = self._log.stat().st_size if self._log.exists() else 0
             self._launch(user=user)
             if self._becomes_ready():
                 return
             with self._log.open("rb") as file:
-                file.seek(before)
+                file.seek(self._log_start)
                 orphans = b"is still in use" in file.read()
             if not orphans or time.monotonic() > deadline:
-                raise LocalStackError(f"The embedded database did not start. The end of {self._log}:{tail(self._log)}")
+                raise LocalStackError(f"The embedded database did not start. The end of {self._log}:{self._said()}")
             time.sleep(0.2)
 
     def _becomes_ready(self) -> bool:
@@ -255,7 +261,7 @@ class EmbeddedPostgres:
                         "Restore that file, or remove both to begin again with empty data."
                     ) from None
                 if time.monotonic() > deadline:
-                    raise LocalStackError(f"The embedded database does not answer: {error}{tail(self._log)}") from None
+                    raise LocalStackError(f"The embedded database does not answer: {error}{self._said()}") from None
                 time.sleep(0.02)
 
     def _ensure_roles(self) -> None:
@@ -271,6 +277,12 @@ class EmbeddedPostgres:
             connection.execute(sql.SQL("ALTER ROLE {} " + allowed).format(owner))
             if self.tests:
                 connection.execute(sql.SQL("GRANT {} TO {} WITH INHERIT FALSE, SET TRUE").format(app, owner))
+
+
+def _let_connect(connection: psycopg.Connection, name: str) -> None:
+    database, app = sql.Identifier(name), sql.Identifier(ROLES["app"])
+    connection.execute(sql.SQL("REVOKE ALL ON DATABASE {} FROM PUBLIC").format(database))
+    connection.execute(sql.SQL("GRANT CONNECT ON DATABASE {} TO {}").format(database, app))
 
 
 def _package() -> Path:

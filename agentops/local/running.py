@@ -79,7 +79,7 @@ class RunningProgram:
             time.sleep(PAUSE)
 
     def _trouble(self, what: str) -> LocalStackError:
-        return LocalStackError(f"{self.name} {what}. The end of {self.log}:{tail(self.log)}")
+        return LocalStackError(f"{self.name} {what}. The end of {self.log}:{tail(self.log, since=self._log_start)}")
 
     def ready(self) -> bool:
         """Whether it is there and has given its sign; answers within ANSWER_SECONDS."""
@@ -122,6 +122,7 @@ def run_step(
     """Run a step to its end. Raises LocalStackError with the end of its log when its status isn't 0."""
     log = logs / f"{step.name}.log"
     output = open_log(log)
+    before = os.fstat(output).st_size
     try:
         environment = child_environment({**env, **step.env})
         process = launch.spawn(step.command, env=environment, cwd=ROOT, output=output)
@@ -134,9 +135,8 @@ def run_step(
     finally:
         launch.stop(process, signals=((signal.SIGTERM, 3.0),))
     if process.returncode != 0:
-        raise LocalStackError(
-            f"The step {step.name} failed ({describe(process.returncode)}). The end of {log}:{tail(log, lines=15)}"
-        )
+        said = tail(log, since=before, lines=30)
+        raise LocalStackError(f"The step {step.name} failed ({describe(process.returncode)}). The end of {log}:{said}")
 
 
 def describe(status: int, /) -> str:

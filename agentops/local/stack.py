@@ -28,6 +28,7 @@ from agentops.local.postgres import EmbeddedPostgres
 from agentops.local.running import RunningProgram, run_step
 from agentops.local.valkey import EmbeddedValkey
 
+NOWHERE = {"DATABASE_URL": "postgresql:///not-started"}  # until the server is there
 STOP_SECONDS = 6.0  # for our programs together; the servers after them need a few tenths
 
 
@@ -190,12 +191,15 @@ class Stack:
         (self.data_dir / "static").mkdir(mode=0o700, exist_ok=True)  # whitenoise warns where there is none
         self._lock.acquire()
         self._take_ports()
+        self._check_settings()
         external.check(self._given)
         self._start_servers()
         variables.write_stack_env(path=self.data_dir / "stack.env", values=self.env)
         for entry in self._entries():
             if isinstance(entry, Step):
-                self.console.say(f"{entry.name} ...")
+                if entry.before_servers:
+                    continue
+                self.console.say(f"{entry.name} ... {entry.note}".rstrip())
                 run_step(entry, env=self._child_env(), logs=self.logs, meanwhile=self.show_logs)
                 continue
             self.console.say(f"starting {entry.name} ...")
@@ -207,6 +211,12 @@ class Stack:
                 running.wait_until_ready(meanwhile=self.show_logs)
         for running in self.programs.values():
             running.wait_until_ready(meanwhile=self.show_logs)
+
+    def _check_settings(self) -> None:
+        env = NOWHERE | {"OWNER_DATABASE_URL": self._given.get("DATABASE_URL", NOWHERE["DATABASE_URL"])} | self.env
+        for entry in self._plan(env):
+            if isinstance(entry, Step) and entry.before_servers:
+                run_step(entry, env=env, logs=self.logs)
 
     def _take_ports(self) -> None:
         if self._port and not variables.port_is_free(self._port, patience=2.0):

@@ -31,6 +31,7 @@ class EmbeddedValkey:
         self.data_dir = data_dir
         self.process: subprocess.Popen[bytes] | None = None
         self._log = data_dir / "logs" / "valkey.log"
+        self._log_start = 0  # where the lines of the newest start begin
         self._lock = FolderLock(
             path=data_dir / "valkey.lock",
             busy=f"The broker of {data_dir} is in use by another running stack. "
@@ -92,6 +93,7 @@ class EmbeddedValkey:
         where = ["--port", "0", "--unixsocket", str(self.socket), "--unixsocketperm", "700", "--dir", str(folder)]
         memory = ["--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction"]
         output = open_log(self._log)
+        self._log_start = os.fstat(output).st_size
         try:
             self.process = launch.spawn(
                 [_program(), *where, *memory, "--daemonize", "no"],
@@ -108,7 +110,8 @@ class EmbeddedValkey:
         deadline = time.monotonic() + START_SECONDS
         while not self.answers():
             if self.process.poll() is not None or time.monotonic() > deadline:
-                raise LocalStackError(f"The embedded broker did not start. The end of {self._log}:{tail(self._log)}")
+                said = tail(self._log, since=self._log_start)
+                raise LocalStackError(f"The embedded broker did not start. The end of {self._log}:{said}")
             time.sleep(0.02)
 
     def answers(self) -> bool:

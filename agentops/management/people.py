@@ -13,3 +13,8 @@ def acting_as(username: str) -> Principal:
     if user is None:
         raise CommandError(f"--as: there is no active account {username!r}")
     return principals.of_user(user=user)
+
+
+def may_not(username: str, act: str) -> str:
+    """What is said of an account without the right: `act` completes "may not", as in "freeze"."""
+    return f"--as: {username} may not {act}: use an account with that right. Nothing was changed."

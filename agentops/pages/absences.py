@@ -17,6 +17,7 @@ from approvals.models import Absence, Remit
 from approvals.services import absences
 from runs import clock
 from runs.access import needs, refused, someone_else, user_of
+from runs.forms import Form
 from runs.money import Money, MoneyError, parse_amount
 from runs.rights import NO_RIGHT
 
@@ -29,15 +30,17 @@ WORDS = {
     "cannot_vote": "One of the two has no right to approve, so there is nothing to stand in for. Choose others.",
     "away_too": "Whoever you chose is away then, with a stand-in of their own, and it goes no further. Choose another.",
     "overlaps": "There is a stand-in for part of that time already. End that first, or choose another time.",
-    "over": "That time is over already, or ends before it begins. Choose a later end.",
+    "backwards": "This is not after the time in From. Choose a later time.",
+    "over": "This time is past already. Choose a later one.",
     "own_stand_in": "Nobody makes themselves somebody's stand-in: they name you, or another admin does.",
-    "too_far": "That begins more than a year from now. Choose an earlier time.",
-    "too_long": "That is more than a year. Choose an earlier end.",
+    "too_far": "This is more than a year from now. Choose an earlier time.",
+    "too_long": "This is more than a year after the time in From. Choose an earlier time.",
     "note_too_long": "The note is too long: at most 300 characters.",
     "no_such_absence": "There is no such entry any more.",
     "ended_before": "That had ended already. Nothing was changed.",
     "own_remit": "Nobody sets their own limit. Another admin does.",
 }
+FIELDS = {"backwards": "ends", "over": "ends", "too_long": "ends", "too_far": "begins"}  # which a refusal is about
 
 
 class PersonChoice(forms.ModelChoiceField):
@@ -45,28 +48,28 @@ class PersonChoice(forms.ModelChoiceField):
         return obj.get_full_name() or obj.get_username()
 
 
-class AbsenceForm(forms.Form):
+class AbsenceForm(Form):
     person = PersonChoice(
         label="Who is away",
         queryset=User.objects.none(),
         empty_label="Choose a person",
-        error_messages={"required": "Choose who is away.", "invalid_choice": "Choose one of these."},
+        error_messages={"required": "Choose who is away."},
     )
     stand_in = PersonChoice(
         label="Who stands in",
         queryset=User.objects.none(),
         empty_label="Choose a person",
-        error_messages={"required": "Choose who stands in.", "invalid_choice": "Choose one of these."},
+        error_messages={"required": "Choose who stands in."},
     )
     begins = forms.DateTimeField(
         label="From",
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
-        error_messages={"required": "Say from when.", "invalid": "Write a date and a time."},
+        error_messages={"required": "Say from when."},
     )
     ends = forms.DateTimeField(
         label="Until",
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
-        error_messages={"required": "Say until when.", "invalid": "Write a date and a time."},
+        error_messages={"required": "Say until when."},
     )
     note = forms.CharField(label="Note", required=False, max_length=300, help_text="Everybody can read it.")
 
@@ -79,7 +82,7 @@ class AbsenceForm(forms.Form):
         self.fields["stand_in"].queryset = stand_ins  # type: ignore[attr-defined]
 
 
-class RemitForm(forms.Form):
+class RemitForm(Form):
     user = forms.IntegerField(widget=forms.HiddenInput)
     team = forms.CharField(label="Team", required=False, max_length=60)
     region = forms.CharField(label="Region", required=False, max_length=60)
@@ -125,6 +128,9 @@ def page(request: HttpRequest) -> HttpResponseBase:
         return redirect("absences")
     if result.code == NO_RIGHT:
         return refused(request, reason=WORDS[NO_RIGHT])
+    if result.code in FIELDS:
+        form.add_error(FIELDS[result.code], WORDS[result.code])
+        return _page(request, form, status=422)
     return _page(request, form, problem=WORDS[result.code], status=409)
 
 

@@ -86,7 +86,7 @@ def _why(request: ApprovalRequest, code: str, user: Any) -> str:
         return together.SENTENCES[code]
     objection = decision_facts.standing(user=user, request=request).objection
     said = decision_facts.why_not(request=request, objection=objection)
-    return said or words.sentence(code=code, detail={"freeze": "a freeze"})
+    return said or words.sentence(code=code, detail={"freeze": "a freeze"}, answered=False)
 
 
 @require_GET

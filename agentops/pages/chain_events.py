@@ -22,6 +22,7 @@ class Entry:
 _TOLD: dict[str, tuple[str, str]] = {
     "request.stage_opened": ("arrow-right", ""),
     "request.stage_reopened": ("rotate-ccw", "amber"),
+    "request.counted": ("check", "green"),
     "request.handed_on": ("forward", ""),
     "request.added": ("user-plus", ""),
     "request.escalated": ("trending-up", "amber"),
@@ -45,6 +46,7 @@ def _entry(kind: str, at: dt.datetime, actor: str, data: dict[str, Any]) -> Entr
     text = {
         "request.stage_opened": f"asked {name}, whose turn it is",
         "request.stage_reopened": f"asked {name} again",
+        "request.counted": f"counted again what {data.get('counted', '')} had approved: {name} has enough now",
         "request.handed_on": f"handed {name} on to {asked.group_words(str(data.get('to', '')))}",
         "request.added": f"added {data.get('to', '')}, who has to approve as well",
         "request.escalated": f"asked {asked.group_words(str(data.get('also', '')))} as well",

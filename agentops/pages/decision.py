@@ -63,16 +63,17 @@ def _page(
 ) -> HttpResponse:
     """The page, with what was typed kept in it."""
     user = cast(User, request.user)
-    context: dict[str, Any] = facts.context(user=user, request=ask) | walk.context(request, ask)
+    seen = facts.seated(user=user, request=ask)
+    context: dict[str, Any] = facts.context(user=user, request=ask, seen=seen) | walk.context(request, ask)
     typed = request.POST.get("comment", "")[:COMMENT_KEPT]
     context |= {
         "notice": notice,
         "notice_code": code,
         "notice_good": code == "decided" and facts.answered_so(user=user, request=ask, choice=_choice(request)),
-        "confirm": confirm and context["can_decide"],
+        "confirm": confirm and context["can_decide"] and not context["held"],
         "typed": typed,
         **confirmation.context(request, ask=ask, money=context["money"]),
-        **ways.context(user=user, ask=ask),
+        **ways.context(user=user, ask=ask, seen=seen),
         **(way or _asked_way(request, ask)),
         "unsent": "" if facts.comment_kept(user=user, request=ask, comment=typed) else typed,
         "ticked": request.POST.get("acknowledged") == str(ask.pk),
@@ -96,7 +97,7 @@ def decide(request: HttpRequest, request_id: uuid.UUID) -> HttpResponseBase:
     if gone is not None:
         _load(request_id)
         _cast(request, request_id, user=gone, choice=_choice(request))
-        return refused(request, reason=words.sentence(code="inactive"))
+        return refused(request, reason=_with_comment(request, words.sentence(code="inactive")))
     return _decide_signed_in(request, request_id)
 
 
@@ -124,15 +125,19 @@ def _decide_signed_in(request: HttpRequest, request_id: uuid.UUID) -> HttpRespon
         messages.add_message(request, level, _told(result, user=user, following=following))
         return walk.go_on(request, following)
     if not may_look:
-        return refused(
-            request,
-            reason=f"{words.sentence(code='no_right', detail={'group': ask.group})} Your answer was not recorded.",
-        )
+        sentence = words.sentence(code="no_right", detail={"group": ask.group})
+        return refused(request, reason=_with_comment(request, f"{sentence} Your answer was not recorded."))
     sentence = words.sentence(code=result.code, detail=result.detail)
     shown = _load(result.successor_id or request_id)
     status = _STATUS.get(result.code, _MOVED_ON)
     again = result.code in confirmation.CODES
     return _page(request, shown, status=status, notice=sentence, code=result.code, confirm=again)
+
+
+def _with_comment(request: HttpRequest, sentence: str) -> str:
+    """Where there is no page to keep it in, what was typed is said again."""
+    typed = request.POST.get("comment", "").strip()[:COMMENT_KEPT]
+    return f"{sentence} Your comment was not sent: “{typed}”" if typed else sentence
 
 
 def _said(result: votes.VoteResult, *, user: User) -> str:
@@ -221,8 +226,9 @@ def thread(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
 def status(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
     """What an open page asks every few seconds: nothing new, a new state, or a successor to move to."""
     ask, user = _load(request_id), cast(User, request.user)
-    stands = facts.standing(user=user, request=ask)
-    context = facts.bar_context(request=ask, stands=stands, user=user) | walk.bar(request, ask)
+    seen = facts.seated(user=user, request=ask)
+    stands = facts.standing(user=user, request=ask, seen=seen)
+    context = facts.bar_context(request=ask, stands=stands, seen=seen) | walk.bar(request, ask)
     if context["successor"]:
         response = HttpResponse(status=204)
         response["HX-Redirect"] = resolve_url("decision", context["successor"]) + context["walk"]
@@ -230,5 +236,5 @@ def status(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
     if request.GET.get("v") == stands.version:
         return HttpResponse(status=204)
     context |= confirmation.context(request, ask=ask, money=context["money"])
-    context |= ways.context(user=user, ask=ask)
+    context |= ways.context(user=user, ask=ask, seen=seen)
     return render(request, "approvals/status.html", context)

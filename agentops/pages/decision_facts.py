@@ -6,15 +6,17 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.db.models import Prefetch, prefetch_related_objects
 from django.urls import reverse
 
 from agentops import asked
 from agentops.pages import chain, exposure, stages
 from agentops.pages.became import Outcome, outcome
-from approvals import freezes, objections, talk, words
+from approvals import freezes, heard, objections, seating, talk, words
 from approvals.binding import differences
-from approvals.models import ApprovalRequest, Viewing, Vote
+from approvals.models import ApprovalRequest, Freeze, Stage, Viewing, Vote
 from approvals.objections import Objection
+from approvals.seating import Seating
 from reconciliation.models import Operation
 from runs import clock, times
 from runs.models import Evidence
@@ -45,23 +47,37 @@ class Standing:
     outcome: Outcome
     operation: Operation | None
     questions: int  # that wait for an answer
+    held: Freeze | None  # holds an answer that the reader could give
 
     @property
     def version(self) -> str:
         """Changes whenever the page would say something else about the request's state."""
         code = self.objection.code if self.objection else "open"
-        return f"{code}.{self.outcome.look.word}.{self.questions}".lower().replace(" ", "_")
+        held = f".{self.held.pk}" if self.held else ""
+        return f"{code}.{self.outcome.look.word}.{self.questions}{held}".lower().replace(" ", "_")
 
 
 def load(*, request_id: Any) -> ApprovalRequest | None:
     return ApprovalRequest.objects.select_related(*_RELATED).filter(pk=request_id).first()
 
 
-def standing(*, user: User, request: ApprovalRequest) -> Standing:
+def seated(*, user: User, request: ApprovalRequest) -> Seating:
+    """How the reader finds the request; its stages and votes stay with it, for all that is said of them."""
+    stages_read = Stage.objects.select_related("handed_user", "handed_group", "person", "added_by").order_by("position")
+    votes_read = Vote.objects.select_related("principal", "instead_of").order_by("at", "id")
+    prefetch_related_objects([request], Prefetch("stages", stages_read), Prefetch("votes", votes_read))
+    return seating.of(
+        request=request, user=user, stages=list(request.stages.all()), votes=list(request.votes.all())
+    )  # fmt: skip
+
+
+def standing(*, user: User, request: ApprovalRequest, seen: Seating | None = None) -> Standing:
+    """`seen` is how the reader finds it, where that was read."""
     operation = Operation.objects.filter(proposal_id=request.proposal_id).first()
-    found = objections.first(request=request, user=user, now=clock.now())
+    found = objections.first(request=request, user=user, now=clock.now(), seen=seen)
     became, questions = outcome(request=request, operation=operation), len(talk.open_questions(request=request))
-    return Standing(objection=found, outcome=became, operation=operation, questions=questions)
+    held = freezes.over(workflow=request.run.workflow, tool=request.proposal.tool) if found is None else None
+    return Standing(objection=found, outcome=became, operation=operation, questions=questions, held=held)
 
 
 def why_not(*, request: ApprovalRequest, objection: Objection | None) -> str:
@@ -70,11 +86,7 @@ def why_not(*, request: ApprovalRequest, objection: Objection | None) -> str:
         return ""
     if objection.code == "no_right":
         return f"Answered by {_everybody(request)}; your account is not one of them."
-    if objection.code == "decided":
-        who = "You" if objection.detail.get("yours") else objection.detail.get("by") or "Somebody"
-        verb = "approved" if objection.detail.get("choice") == "approve" else "rejected"
-        return f"{who} {verb} this on {words.when(iso=objection.detail['at'])}."
-    return words.sentence(code=objection.code, detail=objection.detail)
+    return words.sentence(code=objection.code, detail=objection.detail, answered=False)
 
 
 def _everybody(request: ApprovalRequest) -> str:
@@ -197,21 +209,23 @@ def _evidence(request: ApprovalRequest) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: not row["binds"])
 
 
-def _page_rows(request: ApprovalRequest) -> dict[str, Any]:
+def _page_rows(request: ApprovalRequest, facts: dict[str, Evidence]) -> dict[str, Any]:
     """The bound rows exactly as frozen (their digest is what a vote posts), and those with a card."""
     by_key = {row.get("key", ""): row for row in request.page}
     return {
         "rows": request.page,
-        "lead": exposure.lead(request=request),
+        "lead": exposure.lead(request=request, facts=facts),
         "identity_row": "identity" in by_key,
         "cards": [by_key[key] for key in _CARDS if key in by_key],
     }
 
 
-def context(*, user: User, request: ApprovalRequest) -> dict[str, Any]:
+def context(*, user: User, request: ApprovalRequest, seen: Seating) -> dict[str, Any]:
     """All of the page but what was typed."""
     proposal, now = request.proposal, clock.now()
-    stands = standing(user=user, request=request)
+    stands = standing(user=user, request=request, seen=seen)
+    facts = exposure.facts_of(request)
+    verdict = exposure.judged(request=request, facts=facts)
     payload = proposal.action().payload()
     return {
         "section": "approvals",
@@ -223,39 +237,36 @@ def context(*, user: User, request: ApprovalRequest) -> dict[str, Any]:
         "title_parts": title_parts(request),
         "changed": changes(user=user, request=request),
         "promises": promises(request),
-        **_page_rows(request),
+        **_page_rows(request, facts),
         "payload": json.dumps(payload, indent=2, ensure_ascii=False),
         "payload_fields": len(proposal.effect),
         "payload_bytes": len(proposal.action().canonical()),
         "workings": _workings(request),
         "evidence": _evidence(request),
         "under_way": exposure.under_way(request=request),
-        "shares": exposure.shares(request=request),
-        **stages.context(user=user, request=request),
-        "together": exposure.together(request=request),
+        "shares": exposure.shares(verdict=verdict),
+        **stages.context(seated=seen),
+        "together": exposure.together(verdict=verdict),
         "history": chain.history(request=request, operation=stands.operation, outcome=stands.outcome),
-        "run_url": _run_url(request),
-        **bar_context(request=request, stands=stands, user=user),
+        "run_url": reverse("run", args=[request.run_id]),
+        **bar_context(request=request, stands=stands, seen=seen),
     }
 
 
-def bar_context(*, request: ApprovalRequest, stands: Standing, user: User) -> dict[str, Any]:
+def bar_context(*, request: ApprovalRequest, stands: Standing, seen: Seating) -> dict[str, Any]:
     """What the status line and the bar at the bottom need; the page refreshes these by themselves."""
     return {
         "ask": request,
         "money": amount(request),
         "stands": stands,
         "can_decide": stands.objection is None,
-        "held": freezes.over(workflow=request.run.workflow, tool=request.proposal.tool)
-        if stands.objection is None
-        else None,
+        "held": stands.held,
         "why_not": why_not(request=request, objection=stands.objection),
-        "mine": stands.objection is None,
         "decided_by_me": stands.objection is not None and bool(stands.objection.detail.get("yours")),
         "group": asked.asked_words(request),
-        "progress": asked.progress(request),
+        "progress": asked.progress(request, yes=heard.yes_in(seated=seen)),
         "successor": _successor(request, stands),
-        "user": user,
+        "user": seen.user,
     }
 
 
@@ -263,12 +274,3 @@ def _successor(request: ApprovalRequest, stands: Standing) -> str:
     if stands.objection is not None and stands.objection.code == "superseded":
         return str(stands.objection.detail.get("successor", ""))
     return ""
-
-
-def _run_url(request: ApprovalRequest) -> str:
-    from django.urls import NoReverseMatch
-
-    try:
-        return reverse("run", args=[request.run_id])
-    except NoReverseMatch:
-        return ""

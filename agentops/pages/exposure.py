@@ -6,7 +6,7 @@ from typing import Any
 from agentops import policy_now
 from agentops.workflows.registry import workflow
 from approvals import policy_text
-from approvals.evaluation import evaluate
+from approvals.evaluation import Verdict, evaluate
 from approvals.models import Allowance, ApprovalRequest
 from reconciliation import windows
 from reconciliation.models import Operation
@@ -48,31 +48,36 @@ def facts_of(request: ApprovalRequest) -> dict[str, Evidence]:
     return {piece.kind: piece for piece in pieces}
 
 
-def variables(request: ApprovalRequest) -> dict[str, Any]:
+def variables(request: ApprovalRequest, *, facts: dict[str, Evidence] | None = None) -> dict[str, Any]:
     """The policy's variables for the action, as when it was proposed. Raises LookupError for an unknown workflow."""
     known = workflow(request.run.workflow, request.run.workflow_version)
-    return policy_now.variables(run=request.run, known=known, action=request.proposal.action(), facts=facts_of(request))
+    facts = facts_of(request) if facts is None else facts
+    return policy_now.variables(run=request.run, known=known, action=request.proposal.action(), facts=facts)
 
 
-def lead(*, request: ApprovalRequest) -> str:
+def lead(*, request: ApprovalRequest, facts: dict[str, Evidence]) -> str:
     """What will happen, in the workflow's sentence; empty when the workflow cannot say it any more."""
     try:
         known = workflow(request.run.workflow, request.run.workflow_version)
-        return known.card(action=request.proposal.action(), facts=facts_of(request)).lead
+        return known.card(action=request.proposal.action(), facts=facts).lead
     except (LookupError, ValueError, TypeError):  # the workflow or its facts are of another time
         return ""
 
 
-def shares(*, request: ApprovalRequest) -> list[Share] | None:
-    """The totals the action counts in, as the frozen policy version names them; None when they cannot be worked out,
+def judged(*, request: ApprovalRequest, facts: dict[str, Evidence]) -> Verdict | None:
+    """What the frozen policy version says to the action with what is counted today; None when it cannot be worked out,
     which is said on the page and never read as "none"."""
     try:
-        known = variables(request)
+        known = variables(request, facts=facts)
     except (LookupError, ValueError, TypeError):  # the workflow or its facts are of another time
         return None
     counted = windows.counted(proposal=request.proposal)
-    verdict = evaluate(document=request.policy_version.rules, variables=known, counted=counted)
-    if verdict.effect == "deny":
+    return evaluate(document=request.policy_version.rules, variables=known, counted=counted)
+
+
+def shares(*, verdict: Verdict | None) -> list[Share] | None:
+    """The totals the action counts in, as the frozen policy version names them; None when they are not known."""
+    if verdict is None or verdict.effect == "deny":
         return None
     needs = verdict.totals
     rows = {row.key: row for row in Allowance.objects.filter(key__in=[need.key for need in needs])}
@@ -98,14 +103,10 @@ class Together:
     more: int
 
 
-def together(*, request: ApprovalRequest) -> list[Together] | None:
-    """As the frozen policy version counts it today; None when it cannot be worked out, which is said on the page."""
-    try:
-        known = variables(request)
-    except (LookupError, ValueError, TypeError):  # the workflow or its facts are of another time
+def together(*, verdict: Verdict | None) -> list[Together] | None:
+    """As the frozen policy version counts it today; None when it is not known."""
+    if verdict is None:
         return None
-    counted = windows.counted(proposal=request.proposal)
-    verdict = evaluate(document=request.policy_version.rules, variables=known, counted=counted)
     found = []
     for one in verdict.windows:
         ids = one.proposals[::-1][:SHOWN]

@@ -1,6 +1,7 @@
 """Handing a stage on, and adding a person who has to approve as well, from the decision page."""
 
 import uuid
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -10,10 +11,12 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
-from approvals import rights, seating
-from approvals.models import ApprovalRequest, Stage
+from approvals import rights, seating, voters
+from approvals.involvement import involved
+from approvals.models import ApprovalRequest, Stage, Vote
 from approvals.services import handing
 from runs.access import needs, refused, someone_else, user_of
+from runs.forms import Form
 from runs.rights import NO_RIGHT
 
 SOMEONE_ELSE = "You are signed in as someone else than when this page was opened. Nothing was changed."
@@ -36,24 +39,23 @@ WORDS = {
 }
 
 
-class HandForm(forms.Form):
+class HandForm(Form):
     stage = forms.UUIDField()
     to = forms.CharField(max_length=160)
     reason = forms.CharField(required=False)
 
 
-class AddForm(forms.Form):
+class AddForm(Form):
     person = forms.ModelChoiceField(queryset=User.objects.all())
     reason = forms.CharField(required=False)
 
 
-def choices(*, request: ApprovalRequest, stages: list[Stage]) -> dict[str, Any]:
+def choices(*, request: ApprovalRequest, stages: Sequence[Stage], votes: Sequence[Vote]) -> dict[str, Any]:
     """Whom the two forms offer: those who could answer an open stage, its groups, and everybody who may vote."""
     open_stages = [stage for stage in stages if stage.is_asked and stage.person_id is None]
-    people = seating.known(groups={name for stage in open_stages for name in stage.every_group})
-    votes = seating.votes_of(request=request)
+    people = voters.known(groups={name for stage in open_stages for name in stage.every_group})
     heard = {user_id for vote in votes for user_id in (vote.principal.user_id, vote.counts_for)}
-    out = seating.involved(run=request.run, user_ids=people) | heard
+    out = involved(run=request.run, user_ids=people) | heard
     able = [
         person.user
         for person in people.values()

@@ -14,7 +14,7 @@ from agentops.pages import inbox_filters, walk
 from agentops.pages.became import Outcome, operations_of, outcome
 from agentops.pages.context import counts
 from agentops.permissions import GROUP_WORDS
-from approvals import bulk, lists, queries, talk
+from approvals import bulk, heard, lists, queries, talk
 from approvals.models import ApprovalRequest, Claim, Remark
 from approvals.models.request import RequestState
 from approvals.services import saved_views
@@ -67,6 +67,7 @@ def rows_of(requests: list[ApprovalRequest], *, user: User | None = None) -> lis
     }
     questions = talk.questioned(requests=requests)
     held = talk.holders(requests=requests, now=clock.now())
+    yes = heard.yes(requests=requests)
     away = {} if user is None else queries.stood_for(user=user, requests=requests)
     rows = []
     for request in requests:
@@ -76,7 +77,7 @@ def rows_of(requests: list[ApprovalRequest], *, user: User | None = None) -> lis
                 request=request,
                 document=document_row(page=request.page),
                 group=asked.asked_words(request),
-                progress=asked.progress(request),
+                progress=asked.progress(request, yes=yes),
                 instead_of=earlier.get(request.supersedes_id, "") if request.supersedes_id else "",
                 outcome=outcome(request=request, operation=operation),
                 reference=(operation.external_reference or "") if operation else "",
@@ -121,10 +122,11 @@ def inbox(request: HttpRequest) -> HttpResponse:
             return redirect(f"{request.path}?{opens_with.query or 'tab=mine'}")
     read = lists.read(request.GET)
     listing, after, around = read.listing, _id(request, "after"), _id(request, "around")
-    found = lists.page(user=user, listing=listing, limit=PAGE + 1, after=after, around=around)
+    waiting = queries.scope(user=user, tab="mine")
+    found = lists.page(user=user, listing=listing, limit=PAGE + 1, after=after, around=around, waiting=waiting)
     more, rows = len(found) > PAGE, rows_of(found[:PAGE], user=user if listing.tab == "mine" else None)
     now, at_start = clock.now(), after is None and around is None
-    mine = queries.waiting_count(user=user)
+    mine = queries.waiting_count(user=user, waiting=waiting)
     may_vote = user.has_perm("approvals.vote")
     context = {
         "section": "approvals",
@@ -144,7 +146,7 @@ def inbox(request: HttpRequest) -> HttpResponse:
         "live": at_start,
         "next": rows[-1].request.pk if more and rows else None,
         "later_page": not at_start,
-        "next_due": rows[0].request.respond_by if rows and at_start and _soonest_first(listing) else None,
+        "soonest": [row.request for row in rows] if at_start and _soonest_first(listing) else [],
         "groups": sorted(GROUP_WORDS.get(name, name) for name in user.groups.values_list("name", flat=True)),
         "may_vote": may_vote,
         "mine": walk.counted(mine),
@@ -165,12 +167,14 @@ def _tabs(user: User, listing: lists.Listing, mine: int) -> list[dict[str, Any]]
     """The tabs with their counts: of others' only where both can be counted in full."""
     every = queries.counted(rows=ApprovalRequest.objects.filter(state=RequestState.OPEN).order_by("respond_by"))
     others = str(max(every - mine, 0)) if every <= lists.MOST_COUNTED else ""
-    words = {"mine": "Waiting for you", "others": "Waiting for others", "decided": "Decided", "all": "All"}
+    words = {"mine": "Waiting", "others": "Waiting", "decided": "Decided", "all": "All"}
+    of = {"mine": "for you", "others": "for others"}
     said = {"mine": walk.counted(mine), "others": others}
     return [
         {
             "key": key,
             "word": word,
+            "of": of.get(key, ""),
             "url": walk.list_url(lists.Listing(tab=key)),
             "count": said.get(key, ""),
             "here": key == listing.tab,
@@ -185,10 +189,11 @@ def arrivals(request: HttpRequest) -> HttpResponse:
 
     Twice a page, so that a row which newer ones push down is not taken for one that left."""
     user, listing = user_of(request), walk.listing(request)
-    mine = queries.waiting_count(user=user)
+    waiting = queries.scope(user=user, tab="mine")
+    mine = queries.waiting_count(user=user, waiting=waiting)
     context = {
         "walk": walk.address(listing),
-        "ids": " ".join(str(pk) for pk in lists.ids(user=user, listing=listing, limit=2 * PAGE)),
+        "ids": " ".join(str(pk) for pk in lists.ids(user=user, listing=listing, limit=2 * PAGE, waiting=waiting)),
         "mine": mine,
         "mine_shown": walk.counted(mine),
     }

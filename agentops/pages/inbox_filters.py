@@ -3,13 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Exists, OuterRef
-
 from agentops.pages import walk
 from agentops.permissions import GROUP_WORDS
 from approvals.lists import Listing
 from approvals.models import Policy, PolicyTool
-from runs.models import Principal, Run
+from runs import queries
 from runs.money import parse_amount
 from runs.tools.registry import UnknownTool, contract
 
@@ -115,6 +113,4 @@ def _title(tool: str) -> str:
 
 
 def _askers() -> list[tuple[str, str]]:
-    starts = Exists(Run.objects.filter(initiator=OuterRef("pk")))
-    found = Principal.objects.filter(starts).order_by("label").values_list("pk", "label")[:MOST_ASKERS]
-    return [(str(pk), label) for pk, label in found]
+    return [(str(one.pk), one.label) for one in queries.initiators(limit=MOST_ASKERS)]

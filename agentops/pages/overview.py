@@ -55,7 +55,7 @@ def _people() -> list[Figure]:
             under="oldest since", link="needs_person",
         ),
         *([Figure(
-            label="Nobody left to ask", icon="circle-alert", colour="red", number=left["n"], oldest=left["at"],
+            label="Too few left to ask", icon="circle-alert", colour="red", number=left["n"], oldest=left["at"],
             under="oldest asked", link="runs",
         )] if left["n"] else []),
     ]  # fmt: skip

@@ -18,6 +18,7 @@ from agentops.pages.operating import say
 from agentops.steps.cancelling import left_by_failing, what_stays
 from runs import clock, holding, queries
 from runs.access import needs, refused, someone_else, user_of
+from runs.forms import Form
 from runs.models import ModelCall, Principal, Run
 from runs.models.run import RunState
 from runs.rights import NO_RIGHT
@@ -68,7 +69,7 @@ WAYS = (
 )
 
 
-class WayForm(forms.Form):
+class WayForm(Form):
     way = forms.ChoiceField(
         choices=[(one.key, one.word) for one in WAYS],
         error_messages={"required": "Choose how it goes on.", "invalid_choice": "Choose one of the ways on."},

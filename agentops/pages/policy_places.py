@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django import forms
-
 from approvals import ask_fields
 from approvals.forms import RuleForm, StandingForm, TotalForm, Typed
 from approvals.rules import Problem
+from runs.forms import Form
 
 _RULE = {
     "id": "id",
@@ -156,7 +155,7 @@ class Shown:
         return found
 
     def _mark(self, *shown: Any) -> None:
-        form: forms.Form
+        form: Form
         for form in shown:
             form.full_clean()  # it is not bound, so this judges nothing, but makes room for what is said
             form.cleaned_data = {}

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from agentops import policy_figures, policy_trial
 from agentops.pages import policy_parts as parts
-from approvals import draft_words, policy_checks, rule_diff, seating
+from approvals import draft_words, policy_checks, rule_diff, voters
 from approvals.advice import Advice, advise
 from approvals.models import DraftRevision, PolicyDraft
 from approvals.rules import PolicyDocument
@@ -125,12 +125,12 @@ def _asks(revision: DraftRevision) -> list[dict[str, Any]]:
     for rule in document.rules:
         if rule.ask is not None:
             for stage in rule.ask.chain():
-                people = seating.known(groups=stage.groups).values()
-                voters = sum(policy_checks.meets(person=one, need=stage) for one in people)
+                people = voters.known(groups=stage.groups).values()
+                able = sum(policy_checks.meets(person=one, need=stage) for one in people)
                 groups = " or ".join(stage.groups)
                 found.append(
                     {"rule": rule, "stage": stage, "in_stages": bool(rule.ask.stages), "groups": groups,
-                     "voters": voters, "enough": voters >= stage.quorum}
+                     "voters": able, "enough": able >= stage.quorum}
                 )  # fmt: skip
     return found
 

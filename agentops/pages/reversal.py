@@ -19,12 +19,13 @@ from reconciliation.reversing import Undo
 from reconciliation.services import anew, reversals
 from runs import clock
 from runs.access import needs, refused, someone_else, user_of
+from runs.forms import Form
 from runs.rights import NO_RIGHT
 from runs.services import principals
 from runs.tools.registry import contract, reverser
 
 
-class ReversalForm(forms.Form):
+class ReversalForm(Form):
     reason = forms.CharField(
         max_length=2000,
         widget=forms.Textarea(attrs={"rows": 3}),

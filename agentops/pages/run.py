@@ -9,11 +9,12 @@ from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.views.decorators.http import require_GET, require_POST
 
 from agentops.acts import perform
-from agentops.pages import detail, live, undone
+from agentops.pages import audit, detail, live, undone
 from agentops.pages.operating import ACTS, Act, say
 from approvals import capabilities
 from approvals.models import ApprovalRequest, Decision
@@ -21,12 +22,13 @@ from reconciliation.models import Case, Operation
 from reconciliation.models.operation import OperationState
 from runs import clock, queries, record
 from runs.access import needs, refused, someone_else, user_of
+from runs.forms import Form
 from runs.models import Event, Evidence, ModelCall, Proposal, Run
 from runs.models.run import RunState
 from runs.rights import NO_RIGHT
 from runs.services import principals
 
-AUDIT_PAGE = 500
+AUDIT_PAGE = 200
 # where a run may be waiting for a time that somebody can bring forward
 MAY_WAIT = (RunState.WAITING, RunState.EXECUTING, RunState.OUTCOME_UNKNOWN)
 TABS = (
@@ -39,7 +41,7 @@ TABS = (
 )
 
 
-class ReasonForm(forms.Form):
+class ReasonForm(Form):
     reason = forms.CharField(
         max_length=2000,
         widget=forms.Textarea(attrs={"rows": 3}),
@@ -102,8 +104,8 @@ def _evidence(request: HttpRequest, run: Run) -> dict[str, Any]:
 
 
 def _approvals(request: HttpRequest, run: Run) -> dict[str, Any]:
-    asked = ApprovalRequest.objects.filter(run=run).select_related("proposal", "policy_version__policy", "decision")
-    asked = asked.prefetch_related(
+    asked = ApprovalRequest.objects.filter(run=run)
+    asked = asked.select_related("run", "proposal", "policy_version__policy", "decision").prefetch_related(
         "stages", "votes__principal", "votes__instead_of", "votes__stage", "refusals__principal", "viewings__principal"
     )
     people = ("standing__asked_by", "standing__granted_by")
@@ -136,8 +138,7 @@ def _audit(request: HttpRequest, run: Run) -> dict[str, Any]:
     after = whole_number(request.GET.get("after")) or 0
     events = queries.events_after(run_id=run.pk, after=after, limit=AUDIT_PAGE)
     return {
-        "rows": live.rows(run_id=run.pk, events=events),
-        "events": events,
+        "entries": audit.entries(run=run, events=events),
         "broken_at": record.verify(stream=queries.stream(run.pk)),
         "after": after,
         "next_after": events[-1].seq if events and events[-1].seq < run.event_seq else None,
@@ -188,7 +189,7 @@ def _page(
         "dialog": dialog,
         "acts": acts,
         "on_cancel": undone.on_cancel(run=run) if acts else None,
-        "granted": capabilities.in_force(run=run),
+        "granted": capabilities.in_force(run=run, zone=timezone.get_current_timezone()),
     }
     return render(request, "runs/run.html", context, status=status)
 

@@ -20,6 +20,7 @@ from django.views.decorators.http import require_GET, require_POST
 from agentops.pages import sandbox_words as words
 from runs import clock
 from runs.access import View, needs, refused, someone_else
+from runs.forms import Form
 from runs.money import MoneyError, parse_amount
 
 LIMITS = (1.0, 3.0)  # seconds to connect, seconds between bytes
@@ -45,7 +46,7 @@ def call(method: str, path: str, body: dict[str, Any] | None = None) -> Any:
                 method, f"{settings.SANDBOX_URL.rstrip('/')}/_sandbox/{path}", json=body, timeout=LIMITS
             )
             found = answer.json()
-    except (requests.RequestException, ValueError) as error:
+    except (requests.RequestException, ValueError, RecursionError) as error:
         raise SandboxDown(str(error)) from error
     if answer.status_code >= 400:
         raise SandboxSaidNo(str((found.get("error") or {}).get("message", f"status {answer.status_code}")))
@@ -95,7 +96,7 @@ def _newest(name: str) -> list[dict[str, Any]]:
         after = page[-1]["seq"]
 
 
-class FaultForm(forms.Form):
+class FaultForm(Form):
     mode = forms.ChoiceField(label="What goes wrong")
     operation = forms.ChoiceField(label="With which calls")
     times = forms.IntegerField(label="For how many calls", min_value=1, max_value=1000, initial=1)

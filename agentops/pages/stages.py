@@ -1,17 +1,20 @@
 """The stages of a request as its page shows them: who is asked, who has answered, who is away, what comes by itself."""
 
+import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.utils import timezone
 
 from agentops import asked
 from agentops.pages import handing
-from approvals import seating, working_calendar
+from approvals import heard, seating, working_calendar
+from approvals.heard import Lost
+from approvals.involvement import involved
 from approvals.models import ApprovalRequest, Prompt, Stage, Vote
 from approvals.models.request import RequestState
-from approvals.seating import Seating
+from approvals.seating import Seating, Short
 from runs import clock
 
 NAMED = 8  # people listed by name in one stage
@@ -26,10 +29,11 @@ class Step:
     state: str
     who: str
     yes: int
-    votes: list[Vote] = field(default_factory=list)
+    votes: list[tuple[Vote, str]] = field(default_factory=list)  # each with why it counts no more
     waiting: list[str] = field(default_factory=list)
     more: int = 0
     handed: str = ""
+    short: str = ""  # how many there are, where it cannot have its people
 
 
 def who(stage: Stage) -> str:
@@ -40,26 +44,27 @@ def who(stage: Stage) -> str:
     return f"{said}; {stage.reject_at} who say no end it" if stage.reject_at > 1 else said
 
 
-def context(*, user: User, request: ApprovalRequest) -> dict[str, Any]:
-    """What the part about stages shows; `acts_for` is whom the reader answers for, and until when."""
-    found = list(
-        Stage.objects.filter(request=request)
-        .select_related("handed_user", "handed_group", "person", "added_by")
-        .order_by("position")
-    )
-    seated = seating.of(request=request, user=user, stages=found)
+def context(*, seated: Seating) -> dict[str, Any]:
+    """What the part about stages shows to whom they are looked at for; `acts_for` is whom the reader answers for, and
+    until when."""
+    request, user, found = seated.request, seated.user, list(seated.stages)
     is_open = request.state == RequestState.OPEN
     waiting = _waiting(request, seated) if is_open else {}
+    short = _short(seated, waiting) if is_open else None
     away = asked.acts_for(seated) if is_open else None
     prompts = Prompt.objects.filter(request=request, ended_at=None).order_by("due_at") if is_open else []
+    yes, lost = heard.yes_in(seated=seated), heard.lost(seated=seated)
     may_hand_on = is_open and user.has_perm("approvals.reassign")
-    if may_hand_on and seating.involved(run=request.run, user_ids=[user.pk]):
+    if may_hand_on and involved(run=request.run, user_ids=[user.pk]):
         may_hand_on = False
     return {
-        **(handing.choices(request=request, stages=found) if may_hand_on else {}),
-        "steps": [_step(stage, seated, waiting.get(stage.pk, [])) for stage in found],
+        **(handing.choices(request=request, stages=found, votes=seated.votes) if may_hand_on else {}),
+        "steps": [
+            _step(stage, yes[stage.pk], _votes(stage, seated, lost), waiting.get(stage.pk, []), short)
+            for stage in found
+        ],
         "in_order": seated.in_order,
-        "progress": asked.progress(request),
+        "progress": asked.progress(request, yes=yes),
         "acts_for": away,
         "prompts": [(one, asked.group_words(one.group)) for one in prompts],
         "working": working_calendar.in_words() if request.clock == "working" else "",
@@ -68,18 +73,36 @@ def context(*, user: User, request: ApprovalRequest) -> dict[str, Any]:
     }
 
 
-def _step(stage: Stage, seated: Seating, waiting: list[str]) -> Step:
+def _short(seated: Seating, waiting: dict[Any, list[str]]) -> Short | None:
+    """The stage that cannot have its people any more."""
+    if len(seated.stages) == 1:  # without asking again
+        [stage] = seated.stages
+        if len(waiting.get(stage.pk, [])) >= stage.quorum - seated.yes(stage):
+            return None
+    return seating.short_of(request=seated.request, stages=seated.stages, votes=seated.votes)
+
+
+def _votes(stage: Stage, seated: Seating, lost: Mapping[uuid.UUID, Lost]) -> list[tuple[Vote, str]]:
+    return [
+        (vote, asked.lost_words(lost=lost[vote.pk], stage=stage) if vote.pk in lost else "")
+        for vote in seated.votes
+        if vote.stage_id == stage.pk
+    ]
+
+
+def _step(stage: Stage, yes: int, votes: list[tuple[Vote, str]], waiting: list[str], short: Short | None) -> Step:
     state = "done" if stage.met_at is not None else "asked" if stage.is_asked else "later"
     return Step(
         stage=stage,
         name=asked.stage_words(stage),
         state=state,
         who=who(stage),
-        yes=seated.yes(stage),
-        votes=[vote for vote in seated.votes if vote.stage_id == stage.pk],
+        yes=yes,
+        votes=votes,
         waiting=waiting[:NAMED],
         more=max(len(waiting) - NAMED, 0),
         handed=_handed(stage),
+        short=asked.there_are(short) if short is not None and short.stage.pk == stage.pk else "",
     )
 
 

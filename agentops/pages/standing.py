@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agentops import asked
-from approvals import freezes
+from approvals import freezes, heard
 from approvals.models import ApprovalRequest
 from approvals.models.request import RequestState
+from approvals.staffing import NOBODY
 from reconciliation.models import Case, Correction, Operation
 from reconciliation.models.case import CaseState
 from reconciliation.models.operation import IN_FLIGHT, OperationState
@@ -26,10 +27,10 @@ _THEN = {True: "then it goes on by itself", False: "then it goes on without it"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deadline:
-    """`at` is when, `then` what happens at that time."""
+    """`at` is when, None for a clock that is stopped; `then` what happens at that time."""
 
     word: str
-    at: dt.datetime
+    at: dt.datetime | None
     then: str
 
 
@@ -56,7 +57,7 @@ class Standing:
 
 
 def stand(*, run: Run) -> Standing:
-    """Five queries, and one more for an open request."""
+    """Five queries, and a few more for an open request, however many have answered it."""
     open_states = [RequestState.OPEN, RequestState.APPROVED]
     asked = ApprovalRequest.objects.filter(run=run, state__in=open_states).select_related("proposal")
     request = asked.order_by("-created_at").first()
@@ -92,7 +93,9 @@ def _waits(*, run: Run, request: ApprovalRequest | None) -> str:
     if run.state == S.AWAITING_APPROVAL and request is not None:
         if request.state == RequestState.APPROVED:
             return "Approved, waiting to run"
-        progress = asked.progress(request)
+        if run.waits_for.startswith(NOBODY):
+            return run.waits_for
+        progress = asked.progress(request, yes=heard.yes(requests=[request]))
         return f"An answer from {asked.asked_words(request)}{f' ({progress})' if progress else ''}"
     if run.state == S.NEEDS_PERSON:
         owner = holding.holder(run=run)
@@ -116,7 +119,9 @@ def _deadline(
         late = "is rejected" if request.when_late == "reject" else "expires and a person gets the run"
         then = f"then it {late}"
         if freezes.over(workflow=run.workflow, tool=request.proposal.tool) is not None:
-            then = "but that clock stands still under the freeze, and moves on when it is lifted"
+            then = "that clock stands still under the freeze, and moves on when it is lifted"
+            if request.respond_by < request.valid_until:
+                return Deadline(word="Answer: stopped while frozen", at=None, then=then)
         return Deadline(word="Answer until", at=request.respond_by, then=then)
     if request is not None:
         return Deadline(word="Approval good until", at=request.valid_until, then="then it no longer counts")

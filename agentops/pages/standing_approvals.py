@@ -22,6 +22,7 @@ from approvals.services import standing as acts
 from approvals.standing import CONDITIONS
 from runs import clock
 from runs.access import needs, refused, someone_else, user_of
+from runs.forms import Form, sensible_day
 from runs.money import MoneyError, parse_amount
 from runs.rights import NO_RIGHT
 from runs.services import principals
@@ -37,7 +38,7 @@ ENDS = {"decline": acts.decline, "withdraw": acts.withdraw, "revoke": acts.revok
 DAY = dt.timedelta(days=1)
 
 
-class StandingForm(forms.Form):
+class StandingForm(Form):
     """What is approved beforehand, as it is typed."""
 
     tool = forms.ChoiceField(label="Tool")
@@ -51,14 +52,30 @@ class StandingForm(forms.Form):
     count = forms.IntegerField(label="Actions", min_value=1, max_value=acts.MOST_ACTIONS)
     period = forms.ChoiceField(label="Both limits hold", choices=Period.choices)
     starts = forms.DateField(label="From", widget=forms.DateInput(attrs={"type": "date"}), required=False)
-    ends = forms.DateField(label="Until the end of", widget=forms.DateInput(attrs={"type": "date"}))
-    reason = forms.CharField(label="Why", max_length=2000, widget=forms.Textarea(attrs={"rows": 3}))
+    ends = forms.DateField(
+        label="Until the end of",
+        widget=forms.DateInput(attrs={"type": "date"}),
+        error_messages={"required": "Choose until when."},
+    )
+    reason = forms.CharField(
+        label="Why",
+        max_length=2000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        error_messages={"required": "Say why: whoever puts it in force reads this."},
+    )
 
     def __init__(self, *args: Any, tools: list[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["tool"].choices = [(tool, tool) for tool in tools]  # type: ignore[attr-defined]
         self.fields["starts"].help_text = "Days are those of UTC; empty means from now on"
         self.fields["count"].widget.attrs["inputmode"] = "numeric"
+
+    def clean_starts(self) -> dt.date | None:
+        day = self.cleaned_data["starts"]
+        return None if day is None else sensible_day(day=day)
+
+    def clean_ends(self) -> dt.date:
+        return sensible_day(day=self.cleaned_data["ends"])
 
     def clean(self) -> dict[str, Any]:
         found = self.cleaned_data

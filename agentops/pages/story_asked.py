@@ -38,6 +38,7 @@ def _request_ended(state: str, kind: str = "request") -> Callable[[Data], Said]:
 
     def told(data: Data) -> Said:
         by = short(data["why"]) if data.get("why") else f"by {short(data['by'], 80)}" if data.get("by") else ""
+        by = f"by {short(data['counted'], 80)}, counted again by the system" if data.get("counted") else by
         return Said(icon=look.icon, lead=look.word, text=by, note=short(data.get("comment", "")), tone=look.colour)
 
     return told
@@ -63,6 +64,11 @@ TOLD: dict[str, Callable[[Data], Said]] = {
     "request.stage_opened": lambda data: Said(icon="hand", lead=f"Asked {_stage(data)}", text="now it is its turn"),
     "request.stage_reopened": lambda data: Said(
         icon="rotate-ccw", lead=f"Asked {_stage(data)} again", text=short(data.get("why", "")), tone="amber"
+    ),
+    "request.counted": lambda data: Said(
+        icon="check",
+        lead=f"System counted again for {_stage(data)}",
+        text=f"what {short(data.get('counted', ''), 80)} had approved; that is enough now",
     ),
     "request.handed_on": lambda data: Said(
         icon="forward",

@@ -26,7 +26,7 @@ class FreezeForm(ReasonForm):
     scope = forms.ChoiceField(
         label="What",
         widget=forms.Select(),
-        error_messages={"required": "Choose what to freeze.", "invalid_choice": "Choose one of these."},
+        error_messages={"required": "Choose what to freeze."},
     )
     field_order = ("scope", "reason")
 

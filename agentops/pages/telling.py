@@ -16,33 +16,31 @@ from approvals.services import saved_views
 from approvals.services.preferences import zones
 from runs import clock
 from runs.access import needs, someone_else, user_of
+from runs.forms import Form
 
 LATELY = dt.timedelta(days=7)
 HOURS = (1, 2, 4, 8, 12, 24)
 SOMEONE_ELSE = "You are signed in as someone else than when this page was opened. Nothing was changed."
 
 
-class PreferenceForm(forms.Form):
+class PreferenceForm(Form):
     mail = forms.ChoiceField(
         label="Mail",
         choices=Preference.Mail.choices,
         widget=forms.RadioSelect(attrs={"class": "form-check-input"}),
-        error_messages={"required": "Choose one.", "invalid_choice": "Choose one of these."},
     )
     digest_hours = forms.TypedChoiceField(
         label="Together means",
         choices=[(hours, "every hour" if hours == 1 else f"every {hours} hours") for hours in HOURS],
         coerce=int,
-        error_messages={"invalid_choice": "Choose one of these."},
     )
 
 
-class WorkForm(forms.Form):
+class WorkForm(Form):
     zone = forms.ChoiceField(
         label="Times are shown in",
         required=False,
         choices=lambda: [("", "the zone of the browser I use"), *((name, name.replace("_", " ")) for name in zones())],
-        error_messages={"invalid_choice": "Choose one of these."},
     )
     keys = forms.BooleanField(
         label="Single letters act",

@@ -28,6 +28,7 @@ from agentops.pages import (
 
 urlpatterns = [
     path("", home.home, name="home"),
+    path("waiting", home.waiting, name="waiting"),
     path("overview/", overview.overview, name="overview"),
     path("approvals/", inbox.inbox, name="inbox"),
     path("approvals/arrivals", inbox.arrivals, name="arrivals"),

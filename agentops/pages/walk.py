@@ -12,7 +12,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from approvals import lists
+from agentops.pages.context import counts
+from approvals import lists, queries
 from approvals.models import ApprovalRequest
 from runs.access import user_of
 
@@ -42,16 +43,23 @@ def list_url(found: lists.Listing, **more: str) -> str:
 
 
 def context(request: HttpRequest, ask: ApprovalRequest) -> dict[str, Any]:
-    """For the page's head and its bar: where the request stands, and how to go on and back."""
+    """For the page's head and its bar: where the request stands, and how to go on and back; and what waits where, since
+    the usual list is what waits for the reader."""
     found, user = listing(request), user_of(request)
-    place = lists.place(user=user, listing=found, request=ask)
+    waiting = queries.scope(user=user, tab="mine")
+    place = lists.place(user=user, listing=found, request=ask, waiting=waiting)
+    usual = found.tab == "mine" and not found.filters
+    following = place.next if lists.to_decide(found) == found else None
+    if following is None:
+        following = lists.to_decide_after(user=user, listing=found, request=ask, waiting=waiting)
     return {
         "place": place,
+        "counts": counts(user=user, mine=place.of if usual else queries.waiting_count(user=user, waiting=waiting)),
         "place_of": counted(place.of),
         "walk": address(found),
         "walk_list": found.query(),
         "back_url": list_url(found, around=str(ask.pk)),
-        "next_to_decide": lists.to_decide_after(user=user, listing=found, request=ask),
+        "next_to_decide": following,
     }
 
 

@@ -10,9 +10,10 @@ from django.http import HttpRequest
 
 from agentops import amounts
 from agentops.pages import chain
-from approvals import objections, talk
+from approvals import objections, seating, talk
 from approvals.models import ApprovalRequest, Remark
 from approvals.models.request import RequestState
+from approvals.seating import Seating
 from approvals.services import claiming, closing, talking
 from approvals.services.acting import OPERATE, Acted
 from runs import clock
@@ -122,10 +123,10 @@ def question(*, ask: ApprovalRequest, asked: str) -> Remark | None:
     return next((one for one in talk.open_questions(request=ask) if one.pk == wanted), None)
 
 
-def context(*, user: User, ask: ApprovalRequest) -> dict[str, Any]:
-    """The thread, and the ways that are open to the reader."""
+def context(*, user: User, ask: ApprovalRequest, seen: Seating) -> dict[str, Any]:
+    """The thread, and the ways that are open to the reader; `seen` is how the reader finds the request."""
     undecided = objections.closed(request=ask, run=ask.run, user=user, now=clock.now()) is None
-    asked = undecided and _may_answer(user, ask)
+    asked = undecided and _may_answer(user, ask, seen)
     open_ways = []
     if asked:
         open_ways += ["ask", *(["amount"] if amounts.can(run=ask.run, proposal=ask.proposal) else []), "send_back"]
@@ -139,8 +140,9 @@ def context(*, user: User, ask: ApprovalRequest) -> dict[str, Any]:
     }
 
 
-def _may_answer(user: User, ask: ApprovalRequest) -> bool:
-    return not (objections.entitled_now(request=ask, user=user) or objections.involvement(run=ask.run, user=user))
+def _may_answer(user: User, ask: ApprovalRequest, seen: Seating | None = None) -> bool:
+    seen = seating.of(request=ask, user=user) if seen is None else seen
+    return not (objections.entitlement(seating=seen) or objections.involvement(run=ask.run, user=user))
 
 
 def thread(

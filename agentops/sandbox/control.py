@@ -34,8 +34,9 @@ def _control_operation(name: str) -> Operation:
 CORRECT = _control_operation("billing.invoices.correct")
 PAY = _control_operation("billing.invoices.pay_by_customer")
 TOUCH = _control_operation("helpdesk.tickets.touch")
+EDIT = _control_operation("helpdesk.records.edit")
 LOAD = _control_operation("sandbox.world.load")
-OPERATIONS = (CORRECT, PAY, TOUCH)
+OPERATIONS = (CORRECT, PAY, TOUCH, EDIT)
 
 
 def page_limits(*, request: Request) -> tuple[int, int]:
@@ -218,6 +219,20 @@ def touch(control: Control, db: sqlite3.Connection, request: Request, given: Doc
     return ticket
 
 
+def edit(control: Control, db: sqlite3.Connection, request: Request, given: Doc) -> Doc:
+    """POST records ``{"kind": "incident", "id": "INC-1", "set": {"ended_at": "…"}}``: somebody at the help desk changes
+    a plan, an account or an incident; returns it."""
+    fields.only(params=given, allowed=("kind", "id", "set"))
+    kind = fields.choice(params=given, name="kind", options=tampering.EDITED)
+    if kind is None:
+        raise fields.refuse(param="kind", message=f"kind is one of {', '.join(tampering.EDITED)}.")
+    tx = execute.synthetic(db=db, operation=EDIT)
+    changes = fields.group(params=given, name="set")
+    doc = tampering.edit(tx=tx, kind=kind, id=fields.needed(params=given, name="id"), changes=changes)
+    tx.effect(objects={kind: doc["id"]}, payload=changes)
+    return doc
+
+
 def settings(control: Control, db: sqlite3.Connection, request: Request, given: Doc) -> Doc:
     """POST settings ``{"webhook_url": "http://…" or null, "key_retention_seconds": 86400}``; returns all."""
     fields.only(params=given, allowed=("webhook_url", "key_retention_seconds"))
@@ -263,6 +278,7 @@ def routes(*, control: Control) -> list[Route]:
         ("POST", "invoices/{invoice}/correct", correct),
         ("POST", "invoices/{invoice}/pay", pay),
         ("POST", "tickets/{ticket}/touch", touch),
+        ("POST", "records", edit),
         ("POST", "keys/age", age_keys),
         ("GET", "settings", settings),
         ("POST", "settings", settings),

@@ -1,6 +1,6 @@
 """The fault modes that change what happens, not whether an answer arrives."""
 
-from agentops.sandbox import moments, refusals
+from agentops.sandbox import fields, moments, refusals, world
 from agentops.sandbox.faults import Fault
 from agentops.sandbox.transaction import Transaction
 from agentops.sandbox.wire import Answer, Doc, Refusal
@@ -47,6 +47,40 @@ def touch(*, tx: Transaction, ticket_id: str) -> Doc:
     ticket["updated_at"] = moments.iso(at=moments.now())
     tx.replace(kind="ticket", doc=ticket)
     return ticket
+
+
+EDITED = tuple(world.FIT)
+_FIXED = ("id", "object", "version")
+_MAY_BE_NULL = ("ended_at",)
+
+
+def edit(*, tx: Transaction, kind: str, id: str, changes: Doc) -> Doc:
+    """Somebody changes what stands in one of the help desk's records; its version moves on where it has one.
+
+    Raises Refusal (404) when there is no such record, (400) naming a field that it does not have, of another type, or
+    that a world could not be loaded with.
+    """
+    doc = tx.find(kind=kind, id=id)
+    if doc is None:
+        raise refusals.missing(kind=kind, id=id)
+    for name, value in changes.items():
+        if name not in doc or name in _FIXED:
+            can = ", ".join(sorted(set(doc) - set(_FIXED)))
+            raise fields.refuse(param=f"set.{name}", message=f"A {kind} has no {name} to be set; it has {can}.")
+        nothing = None in (doc[name], value) and name in _MAY_BE_NULL
+        if not nothing and type(doc[name]) is not type(value):
+            message = f"{name} of {kind} {id} is {doc[name]!r:.80}: give a value of that type."
+            raise fields.refuse(param=f"set.{name}", message=message)
+    doc.update(changes)
+    try:
+        world.FIT[kind](tx, doc)
+    except Refusal as refusal:
+        refusal.param = f"set.{refusal.param}"
+        raise
+    if isinstance(doc.get("version"), int):
+        doc["version"] += 1
+    tx.replace(kind=kind, doc=doc)
+    return doc
 
 
 def _other_amount(*, params: Doc, fault: Fault) -> Doc:

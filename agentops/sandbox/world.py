@@ -85,13 +85,18 @@ def _new(*, tx: Transaction, kind: str, params: Doc) -> str | None:
 def _plan(tx: Transaction, item: Doc) -> bool:
     if _new(tx=tx, kind="plan", params=item) is None:
         return False
-    sla = fields.group(params=item, name="sla")
-    version = fields.needed(params=sla, name="version", longest=100)
+    doc = {"object": "plan", "name": item["id"], **item}
+    _fit_plan(tx, doc)
+    tx.insert(kind="plan", doc=doc)
+    return True
+
+
+def _fit_plan(tx: Transaction, doc: Doc) -> None:
+    sla = fields.group(params=doc, name="sla")
+    doc["version"] = fields.needed(params=sla, name="version", longest=100)
     for tier in fields.items(params=sla, name="tiers"):
         for name in ("below", "percent"):
             _percentage(text=fields.needed(params=tier, name=name, longest=20), name=f"sla.tiers.{name}")
-    tx.insert(kind="plan", doc={"object": "plan", "name": item["id"], **item, "version": version})
-    return True
 
 
 def _percentage(*, text: str, name: str) -> None:
@@ -106,31 +111,39 @@ def _percentage(*, text: str, name: str) -> None:
 def _account(tx: Transaction, item: Doc) -> bool:
     if _new(tx=tx, kind="account", params=item) is None:
         return False
-    name = fields.needed(params=item, name="name", longest=300)
-    customer = fields.needed(params=item, name="billing_customer", longest=100)
-    _known(tx=tx, kind="plan", params=item, name="plan")
     doc = {"object": "account", "standing": "good", "version": 1, **item}
+    _fit_account(tx, doc)
     tx.insert(kind="account", doc=doc)
-    if tx.find(kind="customer", id=customer) is None:
-        metadata = {"account": item["id"]}
-        tx.insert(kind="customer", doc=customers.blank(id=customer, name=name, metadata=metadata))
     return True
+
+
+def _fit_account(tx: Transaction, doc: Doc) -> None:
+    name = fields.needed(params=doc, name="name", longest=300)
+    customer = fields.needed(params=doc, name="billing_customer", longest=100)
+    _known(tx=tx, kind="plan", params=doc, name="plan")
+    if tx.find(kind="customer", id=customer) is None:
+        metadata = {"account": doc["id"]}
+        tx.insert(kind="customer", doc=customers.blank(id=customer, name=name, metadata=metadata))
 
 
 def _incident(tx: Transaction, item: Doc) -> bool:
     if _new(tx=tx, kind="incident", params=item) is None:
         return False
-    fields.needed(params=item, name="title", longest=1000)
-    start = _moment(params=item, name="started_at")
-    end = _moment(params=item, name="ended_at", required=False)
+    doc = {"object": "incident", "version": 1, "final": False, "ended_at": None, "affected": [], **item}
+    _fit_incident(tx, doc)
+    tx.insert(kind="incident", doc=doc)
+    return True
+
+
+def _fit_incident(tx: Transaction, doc: Doc) -> None:
+    fields.needed(params=doc, name="title", longest=1000)
+    start = _moment(params=doc, name="started_at")
+    end = _moment(params=doc, name="ended_at", required=False)
     if start is not None and end is not None and end < start:
         raise fields.refuse(param="ended_at", message="ended_at is before started_at.")
-    doc = {"object": "incident", "version": 1, "final": False, "ended_at": None, "affected": [], **item}
     if not isinstance(doc["final"], bool) or not isinstance(doc["affected"], list):
         raise fields.refuse(param="final", message="final is true or false and affected a list of account ids.")
     doc["version"] = fields.integer(params=doc, name="version", low=1, high=10**9)
-    tx.insert(kind="incident", doc=doc)
-    return True
 
 
 def _invoice(tx: Transaction, item: Doc) -> bool:
@@ -195,6 +208,12 @@ def _ticket(tx: Transaction, item: Doc) -> bool:
     return True
 
 
+# what a record that may be changed later has to be, whoever wrote it: refused where it is not, and made whole
+FIT: dict[str, Callable[[Transaction, Doc], None]] = {
+    "plan": _fit_plan,
+    "account": _fit_account,
+    "incident": _fit_incident,
+}
 _LOADERS: dict[str, Callable[[Transaction, Doc], Any]] = {
     "plans": _plan,
     "accounts": _account,

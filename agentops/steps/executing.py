@@ -2,6 +2,7 @@
 
 import time
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import asdict
 from functools import partial
 
@@ -27,20 +28,22 @@ from agentops.steps.looking import held_up
 from agentops.workflows.base import Follow
 from approvals import freezes
 from approvals.queries import binding_over
-from reconciliation import moves
+from reconciliation import moves, still_allowed
 from reconciliation.classification import Resend, Result
 from reconciliation.models import Operation
-from reconciliation.models.operation import SETTLED_ABSENT, OperationState
-from reconciliation.services import execute, processes, settle
-from reconciliation.services.settle import Answer
+from reconciliation.models.operation import SETTLED_ABSENT, UNCONFIRMED, OperationState
+from reconciliation.services import answers, execute, processes
+from reconciliation.services.answers import Answer
 from runs import clock, faultpoints, hot, leases, record, transitions
 from runs.hiding import without_secrets
 from runs.models import Evidence, Proposal, Run
 from runs.models.run import RunState
+from runs.services import principals
 from runs.tools.base import Ambiguous, NotSent, Overloaded, Refused, Tool
 from runs.tools.registry import tool
 
 S = OperationState
+DONE, NOT_DONE = (S.SUCCEEDED, S.COMPENSATED), (S.FAILED, S.ABANDONED)
 VOID_READ_AGAIN = frozenset(
     {"out_of_date", "rights_lost", "not_approved", "policy_changed", "contract_changed", "standing_over"}
 )
@@ -57,19 +60,26 @@ def carry_out(step: Step) -> Next:
         return _send_or_wait(step, proposal, operation)
     if operation.state == S.SENDING:
         processes.record_ended()
-        settle.close_dead_attempt(operation_id=operation.pk, claimer=processes.current(), actor=step.actor)
+        answers.close_dead_attempt(operation_id=operation.pk, claimer=processes.current(), actor=step.actor)
         return Next.GO_ON
     if operation.is_unconfirmed:
-        return _lose_track(step, operation)
-    if operation.state == S.SUCCEEDED:
-        return _after_success(step, operation)
-    return _after_failure(step, operation)
+        return _lose_track(step)
+    if operation.state in DONE:
+        return _after_success(step)
+    return _after_failure(step)
+
+
+def _as_locked(step: Step, states: Collection[S]) -> Operation | None:
+    """The operation under the lock of its run, which whoever changes it takes first. None when it has left these
+    states since it was looked at: then the step is taken anew."""
+    found = _OPERATION.one(proposal=step.proposal().pk)
+    return found if found.state in states else None
 
 
 def _send_or_wait(step: Step, proposal: Proposal, operation: Operation | None) -> Next:
     connector = tool(proposal.tool)
     if operation is not None and operation.attempts_made >= connector.contract.max_attempts:
-        return _give_up(step, operation)
+        return _give_up(step)
     if operation is not None and operation.next_attempt_at is not None and operation.next_attempt_at > clock.now():
         waits_for = f"the next try at {connector.contract.system}"
         if operation.turn_at is not None:
@@ -98,7 +108,7 @@ def attempt(step: Step, proposal: Proposal, connector: Tool, *, resend: Resend) 
         lease_seconds=settings.LEASE_SECONDS,
         proposal_id=proposal.pk,
         contract=connector.contract,
-        facts=execute.Facts(
+        facts=still_allowed.Facts(
             evidence=tuple(facts.values()),
             binding_digest=binding_over(proposal=proposal, facts=facts.values()) or "",
             read_at=min((one.retrieved_at for one in facts.values()), default=clock.now()),
@@ -113,7 +123,7 @@ def attempt(step: Step, proposal: Proposal, connector: Tool, *, resend: Resend) 
     )
     step.hand.facts = facts  # stored with it
     faultpoints.reach("attempt.opened.after")
-    if isinstance(opened, execute.Void):
+    if isinstance(opened, still_allowed.Void):
         return _void(step, opened, unknown=resend != Resend.NO)
     if isinstance(opened, execute.Held):
         return _held(step, opened)
@@ -164,11 +174,11 @@ def _record(opened: execute.Opened, answer: Answer, connector: Tool, step: Step)
     asking."""
     gone_on: list[tuple[Run, Next]] = []
 
-    def then(operation: Operation) -> None:
-        if (found := _go_on_from(step, operation)) is not None:
-            gone_on.append(found)
+    def then(run: Run, operation: Operation) -> None:
+        if (went := _go_on_from(step, run, operation)) is not None:
+            gone_on.append((run, went))
 
-    settle.record_answer(
+    answers.record_answer(
         attempt_id=opened.attempt.pk, answer=answer, contract=connector.contract, actor=step.actor,
         troubled=opened.troubled, then=then,
     )  # fmt: skip
@@ -181,18 +191,19 @@ def _record(opened: execute.Opened, answer: Answer, connector: Tool, step: Step)
     return went
 
 
-def _go_on_from(step: Step, operation: Operation) -> tuple[Run, Next] | None:
-    """Within the commit that records a success: what follows from it, where nothing has come for the run meanwhile."""
-    run = leases.hold(lease=step.lease, seconds=settings.LEASE_SECONDS, asking=freezes.ANY)
-    if run.state != RunState.EXECUTING or not may_go_on(run):
+def _go_on_from(step: Step, run: Run, operation: Operation) -> Next | None:
+    """Within the commit that records a success: what follows from it, where nothing has come for the locked run
+    meanwhile, and this worker holds it still."""
+    if not leases.is_held(lease=step.lease, run=run) or run.state != RunState.EXECUTING or not may_go_on(run):
         return None
+    principals.known(run=run)
     facts = step.facts()
     done = done_so_far(run, known=step.hand.proposal)
     follow = step.workflow.follow(data=run.input, facts=facts, done=done)
     with record.together(run=run):
         went = _from_success(step, run, operation, follow, facts)
     faultpoints.reach("run.advanced.before")
-    return run, went
+    return went
 
 
 def _held(step: Step, held: execute.Held) -> Next:
@@ -221,7 +232,7 @@ def _held(step: Step, held: execute.Held) -> Next:
         return Next.HELD if held.waits_on else Next.PARK
 
 
-def _void(step: Step, void: execute.Void, *, unknown: bool) -> Next:
+def _void(step: Step, void: still_allowed.Void, *, unknown: bool) -> Next:
     """The decision no longer counts. While the outcome is unknown nothing else begins: the asking goes on, until it is
     settled or a person has its case."""
     with committing(step.lease, "run.advanced") as run:
@@ -240,8 +251,11 @@ def _void(step: Step, void: execute.Void, *, unknown: bool) -> Next:
         return hand_over(run, code=code, reason=f"{void.detail}; nothing was done", actor=step.actor)
 
 
-def _lose_track(step: Step, operation: Operation) -> Next:
+def _lose_track(step: Step) -> Next:
     with committing(step.lease, "run.advanced") as run:
+        operation = _as_locked(step, UNCONFIRMED)
+        if operation is None:
+            return Next.GO_ON
         transitions.move(
             run=run,
             to=RunState.OUTCOME_UNKNOWN,
@@ -255,11 +269,14 @@ def _lose_track(step: Step, operation: Operation) -> Next:
     return Next.GO_ON
 
 
-def _after_success(step: Step, operation: Operation) -> Next:
-    """Recorded by the other side: what comes next?"""
+def _after_success(step: Step) -> Next:
+    """Recorded by the other side, and perhaps undone since: what comes next?"""
     facts = step.facts()
-    follow = step.workflow.follow(data=step.run.input, facts=facts, done=done_so_far(step.run))
     with committing(step.lease, "run.advanced") as run:
+        operation = _as_locked(step, DONE)
+        if operation is None:
+            return Next.GO_ON
+        follow = step.workflow.follow(data=run.input, facts=facts, done=done_so_far(run))
         return _from_success(step, run, operation, follow, facts)
 
 
@@ -267,13 +284,14 @@ def _from_success(step: Step, run: Run, operation: Operation, follow: Follow, fa
     if run.times_out_of_date:
         run.times_out_of_date = 0
         record.save(run=run, names=["times_out_of_date"])
-    if other := operation.other_reference:
+    stands = operation.state == S.SUCCEEDED
+    if stands and (other := operation.other_reference):
         reason = (
             f"{operation.system} has it twice: {operation.external_reference} counts, and {other} has to be "
             "reversed, which is proposed among the run's operations"
         )
         return hand_over(run, code=Reason.RECORDED_TWICE, reason=reason, actor=step.actor)
-    if operation.is_different:
+    if stands and operation.is_different:
         reason = f"{operation.external_reference} was recorded with other values than were sent"
         return hand_over(run, code=Reason.RECORDED_DIFFERENTLY, reason=reason, actor=step.actor)
     if (stop := held_up(run, actor=step.actor)) is not None:
@@ -281,9 +299,12 @@ def _from_success(step: Step, run: Run, operation: Operation, follow: Follow, fa
     return go_on(run, follow=follow, facts=facts, step=step)
 
 
-def _after_failure(step: Step, operation: Operation) -> Next:
+def _after_failure(step: Step) -> Next:
     """Proved not done, or given up before. What can be proposed afresh is; the rest is a person's."""
     with committing(step.lease, "run.advanced") as run:
+        operation = _as_locked(step, NOT_DONE)
+        if operation is None:
+            return Next.GO_ON
         if operation.state == S.ABANDONED or operation.failure_code in TRY_AGAIN_CODES:
             return out_of_date(run, why=operation.failure or "it was given up before it was done", actor=step.actor)
         if operation.failure_code == Reason.GAVE_UP:
@@ -298,11 +319,13 @@ def _after_failure(step: Step, operation: Operation) -> Next:
         return hand_over(run, code=Reason.REFUSED_BY_SYSTEM, reason=reason, actor=step.actor)
 
 
-def _give_up(step: Step, operation: Operation) -> Next:
+def _give_up(step: Step) -> Next:
     with committing(step.lease, "run.advanced") as run:
-        locked = Operation.objects.select_for_update(of=("self",)).get(pk=operation.pk)
+        operation = _as_locked(step, (S.AUTHORISED,))
+        if operation is None:
+            return Next.GO_ON
         reason = f"{_in_vain(operation)}; nothing was done"
-        moves.move(run=run, operation=locked, to=S.ABANDONED, actor=step.actor, why=reason)
+        moves.move(run=run, operation=operation, to=S.ABANDONED, actor=step.actor, why=reason)
         return hand_over(run, code=Reason.GAVE_UP, reason=reason, actor=step.actor)
 
 

@@ -1,6 +1,6 @@
 """Holding a run under a freeze: at the next boundary, held by nothing, until the freeze is lifted."""
 
-from agentops.steps import authorising, cancelling
+from agentops.steps import awaiting, cancelling
 from agentops.steps.base import Next, Step, committing, park
 from approvals import freezes
 from approvals.models import ApprovalRequest
@@ -14,7 +14,6 @@ from runs.models.run import RunState
 # where an action is in hand that a freeze of its tool would stop
 IN_HAND = (RunState.AUTHORISING, RunState.AWAITING_APPROVAL, RunState.EXECUTING)
 STANDS = (RequestState.OPEN, RequestState.APPROVED)
-STANDS = (RequestState.OPEN, RequestState.APPROVED)
 
 
 def hold(step: Step) -> Next | None:
@@ -25,7 +24,7 @@ def hold(step: Step) -> Next | None:
     """
     if freezes.over(workflow=step.run.workflow, tool=_tool_in_hand(step, step.run)) is None:
         return None
-    if cancelling.in_flight(step.run) or authorising.is_overdue(step.run):
+    if cancelling.in_flight(step.run) or awaiting.is_overdue(step.run):
         return None
     with committing(step.lease, "run.advanced") as run:
         found = freezes.over(workflow=run.workflow, tool=_tool_in_hand(step, run), lock=True)

@@ -120,10 +120,10 @@ def gather(step: Step) -> Next:
     facts = read_facts(step, resume_to=RunState.GATHERING)
     if isinstance(facts, Next):
         return facts
-    settled = settled_so_far(step.run)
-    done = done_so_far(step.run, settled=settled)
-    follow = step.workflow.follow(data=step.run.input, facts=facts, done=done)
     with committing(step.lease, "run.gathered") as run:
+        settled = settled_so_far(run)
+        done = done_so_far(run, settled=settled)
+        follow = step.workflow.follow(data=run.input, facts=facts, done=done)
         run.refusals = []
         keep_facts(step, run, facts)
         # where nothing was done, what comes next tells nobody of it, and is looked at before it is sent; but what was

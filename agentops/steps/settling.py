@@ -11,7 +11,7 @@ from reconciliation.attempts import seen_recorded, sent_attempts
 from reconciliation.classification import Resend, resend
 from reconciliation.models import Case, Observation, Operation
 from reconciliation.models.operation import SETTLED, OperationState
-from reconciliation.services import gates, processes, settle
+from reconciliation.services import answers, gates, lookups, processes
 from reconciliation.services.probe import ask
 from runs import clock, transitions
 from runs.models import Proposal
@@ -28,11 +28,12 @@ def settle_step(step: Step) -> Next:
     operation = Operation.objects.get(proposal=proposal)
     if operation.is_settled:
         with committing(step.lease, "run.advanced") as run:
+            operation.refresh_from_db()  # it may have been put right since
             why = f"{operation.system}: {operation.get_state_display().lower()}, by {operation.settled_words}"
             transitions.move(run=run, to=RunState.EXECUTING, actor=step.actor, why=why)
         return Next.GO_ON
     processes.record_ended()
-    settle.close_dead_attempt(operation_id=operation.pk, claimer=processes.current(), actor=step.actor)
+    answers.close_dead_attempt(operation_id=operation.pk, claimer=processes.current(), actor=step.actor)
     with committing(step.lease, "run.advanced") as run:
         operation.refresh_from_db()
         due = operation.next_probe_at
@@ -72,7 +73,7 @@ def _after_absence(
             return went  # it was sent
     if observation.conclusive:
         code = Reason.GAVE_UP if len(attempts) >= connector.contract.max_attempts else "absent"
-        settle.fail_as_absent(
+        lookups.fail_as_absent(
             operation_id=operation.pk, contract=connector.contract, code=code, actor=step.actor
         )  # fmt: skip
     return went

@@ -15,7 +15,7 @@ from django.urls import reverse
 
 from agentops import asked
 from agentops.telling import wording
-from approvals import seating, words
+from approvals import heard, seating, words
 from approvals.announced import amount_of, page_url
 from approvals.models import ApprovalRequest, Notice, Vote
 from approvals.services import outgoing
@@ -31,6 +31,7 @@ OUTCOMES = {
     "request.stale": ("Out of date", "The facts changed after it was approved, so it was not used."),
     "request.revoked": ("No longer allowed", "The approval no longer stands, so it was not used."),
 }
+_COUNTED = "They had approved before; the system counted that when all of them were entitled to it."
 _MARKED = "Lines behind a bar are recorded values, word for word. Whatever they say, they are data."
 
 
@@ -144,7 +145,7 @@ def _item(notice: Notice) -> Item:
 def _asked(notice: Notice) -> tuple[str, tuple[str, ...], str]:
     request = notice.request
     needed = "one answer decides" if request.quorum == 1 else f"{request.quorum} people have to approve"
-    needed = asked.progress(request) or needed
+    needed = asked.progress(request, yes=heard.yes(requests=[request])) or needed
     until: dt.datetime = outgoing.answer_by(notice=notice)
     lines = [f"Asked of {asked.asked_words(request)}; {needed}. Answer by {words.when(iso=until.isoformat())}."]
     away = asked.acts_for(seating.of(request=request, user=notice.recipient))
@@ -166,6 +167,10 @@ def _outcome(notice: Notice) -> tuple[str, tuple[str, ...], str]:
     if notice.event.kind in ("request.approved", "request.rejected") and not said:
         choice = "approve" if notice.event.kind == "request.approved" else "reject"
         votes = Vote.objects.filter(request=notice.request, choice=choice).select_related("principal", "instead_of")
+        counted = notice.event.data.get("votes")
+        if counted is not None:
+            votes = votes.filter(pk__in=counted)
+            lines.insert(0, _COUNTED)
         people = ", ".join(quoted(text=vote.whose, limit=240) for vote in votes.order_by("at", "id"))
         lines.insert(0, f"{title} by {people} on {words.when(iso=notice.event.at.isoformat())}.")
         said = str(notice.event.data.get("comment") or "")

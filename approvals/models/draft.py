@@ -3,11 +3,12 @@
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
-from django_fsm import FSMField, transition
+from django_fsm import transition
 
 from approvals.models.policy import Policy, PolicyVersion
 from runs.ids import new_id
 from runs.models import Principal
+from runs.models.state_field import StateField
 
 
 class DraftState(models.TextChoices):
@@ -28,7 +29,7 @@ class PolicyDraft(models.Model):
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     policy = models.ForeignKey(Policy, on_delete=models.PROTECT, related_name="drafts")
     based_on = models.ForeignKey(PolicyVersion, on_delete=models.PROTECT, related_name="+")
-    state = FSMField(choices=S.choices, default=S.WRITING, max_length=10)
+    state = StateField(choices=S.choices, default=S.WRITING, max_length=10)
     revision = models.PositiveIntegerField(default=1)
     created_at = models.DateTimeField(db_default=Now())
     asked_by = models.ForeignKey(Principal, null=True, blank=True, on_delete=models.PROTECT, related_name="+")

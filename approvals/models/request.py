@@ -5,12 +5,13 @@ import datetime as dt
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
-from django_fsm import FSMField, transition
+from django_fsm import transition
 
 from approvals import confirming
 from approvals.models.policy import PolicyVersion
 from runs.ids import new_id
 from runs.models import Principal, Proposal, Run
+from runs.models.state_field import StateField
 
 
 class RequestState(models.TextChoices):
@@ -37,7 +38,7 @@ class ApprovalRequest(models.Model):
         "self", null=True, blank=True, on_delete=models.PROTECT, related_name="superseded_by"
     )
     changes = models.JSONField(default=list, help_text="[{key, label, old, new}] against the superseded request")
-    state = FSMField(choices=S.choices, default=S.OPEN, max_length=12)
+    state = StateField(choices=S.choices, default=S.OPEN, max_length=12)
     ask = models.CharField(max_length=300, help_text="the one-sentence ask")
     # frozen when asked
     action_digest = models.CharField(max_length=64)
@@ -101,7 +102,10 @@ class ApprovalRequest(models.Model):
             models.CheckConstraint(name="request_late_is_no", condition=Q(when_late__in=["expire", "reject"])),
         ]
         indexes = [
-            models.Index(name="request_open_due", fields=["respond_by"], condition=Q(state="open")),
+            # in this order lists are read; how long each has waited is in it, so that no row is fetched to learn it
+            models.Index(
+                name="request_open_soonest", fields=["respond_by", "id", "created_at"], condition=Q(state="open")
+            ),
             models.Index(name="request_newest", fields=["-created_at"]),
             models.Index(name="request_open_same", fields=["action_digest"], condition=Q(state="open")),
             models.Index(name="request_open_group", fields=["group", "respond_by", "id"], condition=Q(state="open")),

@@ -3,11 +3,12 @@ and dates. What is used of it is in `Allowance` rows, so the database holds that
 
 from django.db import models
 from django.db.models import F, Q
-from django_fsm import FSMField, transition
+from django_fsm import transition
 
 from approvals.models.policy import PolicyVersion
 from runs.ids import new_id
 from runs.models import Principal
+from runs.models.state_field import StateField
 
 
 class StandingState(models.TextChoices):
@@ -34,7 +35,7 @@ class StandingApproval(models.Model):
     count are for each `period`, which are UTC's days, ISO weeks and months."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    state = FSMField(choices=S.choices, default=S.ASKED, max_length=10)
+    state = StateField(choices=S.choices, default=S.ASKED, max_length=10)
     tool = models.CharField(max_length=80)
     group = models.CharField(max_length=150, help_text="in whose name it is given")
     only = models.JSONField(help_text="{variable: value}; an action that lacks one is never covered")

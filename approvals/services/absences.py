@@ -25,7 +25,7 @@ NOTE_LENGTH = 300
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AbsenceResult:
     """`code` is ok, or a refusal: no_right, no_such_person, nobody_else, own_stand_in, cannot_vote, away_too,
-    overlaps, over, too_long, too_far, note_too_long, no_such_absence, ended_before, own_remit."""
+    overlaps, backwards, over, too_long, too_far, note_too_long, no_such_absence, ended_before, own_remit."""
 
     code: str
     absence: Absence | None = None
@@ -92,7 +92,9 @@ def _objection(
         return "nobody_else"
     if stand_in_id == by.pk:
         return "own_stand_in"
-    if ends <= max(begins, now):
+    if ends <= begins:
+        return "backwards"
+    if ends <= now:
         return "over"
     if ends - begins > LONGEST:
         return "too_long"

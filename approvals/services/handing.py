@@ -11,10 +11,11 @@ from typing import Any
 from django.contrib.auth.models import Group, User
 from django.db import transaction
 
-from approvals import locks, objections, seating
+from approvals import locks, objections, seating, voters
+from approvals.involvement import involved
 from approvals.models import ApprovalRequest, Stage
-from approvals.seating import Known
 from approvals.services import requests
+from approvals.voters import Known
 from approvals.words import is_blank
 from runs import clock, record, rights
 from runs.models import Principal
@@ -151,7 +152,7 @@ def _may_not(request: ApprovalRequest, actor: Principal, by: User, act: str, rea
 def _read(request: ApprovalRequest, to: User | Group) -> _Table:
     ids = [to.pk] if isinstance(to, User) else []
     groups = [to.name] if isinstance(to, Group) else []
-    people = seating.known(user_ids=ids, groups=groups)
+    people = voters.known(user_ids=ids, groups=groups)
     heard = {
         user_id
         for vote in seating.votes_of(request=request)
@@ -162,7 +163,7 @@ def _read(request: ApprovalRequest, to: User | Group) -> _Table:
         request=request,
         stages=seating.stages_of(request=request),
         people=people,
-        out=frozenset(seating.involved(run=request.run, user_ids=people)),
+        out=frozenset(involved(run=request.run, user_ids=people)),
         heard=frozenset(heard),
     )
 
@@ -180,7 +181,8 @@ def _made_short(table: _Table, stage: Stage) -> Stage | None:
     request, votes = table.request, seating.votes_of(request=table.request)
     if seating.short_of(request=request, stages=table.stages, votes=votes) is not None:
         return None  # it was before
-    return seating.short_of(request=request, stages=[stage, *table.stages], votes=votes)
+    short = seating.short_of(request=request, stages=[stage, *table.stages], votes=votes)
+    return None if short is None else short.stage
 
 
 def _unfit(table: _Table, stage: Stage, to: User | Group) -> str | None:

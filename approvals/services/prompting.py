@@ -5,46 +5,31 @@ clock, later by what freezes have stopped it. What somebody else has locked is l
 """
 
 import datetime as dt
-import logging
 import uuid
 
-from django.db import DatabaseError, InterfaceError, transaction
+from django.db import transaction
 
 from approvals import freezes, seating
 from approvals.models import ApprovalRequest, Prompt
 from approvals.models.request import RequestState
 from approvals.services import requests, stages
-from runs import clock, record
+from runs import clock, one_by_one, record
 from runs.models import Run
 from runs.services import principals
 
 PART = 200
-log = logging.getLogger(__name__)
 LOOK_AGAIN = dt.timedelta(seconds=30)  # while a freeze stands, its end is not known
-
-
-class NotDone(Exception):
-    """Some could not be done, and wait; all the others were."""
 
 
 def work_off(*, limit: int = PART) -> int:
     """What is due now; returns how many were done. Safe to run anywhere, any number at once.
 
-    Raises NotDone, after the rest, for those that failed in a way that nobody foresaw.
+    Raises `one_by_one.NotAll`; those it names wait.
     """
     due = Prompt.objects.filter(ended_at=None, due_at__lte=clock.ClockTimestamp()).order_by("due_at", "id")
-    done, failed = 0, []
-    for pk in list(due.values_list("pk", flat=True)[:limit]):
-        try:
-            done += _one(pk)
-        except (DatabaseError, InterfaceError):
-            raise
-        except Exception:
-            log.exception("reminder or escalation %s could not be done", pk)
-            failed.append(pk)
-    if failed:
-        raise NotDone(f"{len(failed)} of {done + len(failed)}, the first of them {failed[0]}")
-    return done
+    return one_by_one.work_off(
+        items=list(due.values_list("pk", flat=True)[:limit]), do=_one, name=lambda pk: f"reminder or escalation {pk}"
+    )
 
 
 def _one(pk: uuid.UUID) -> bool:

@@ -5,7 +5,7 @@ Those taking a `run` are building blocks: they run inside the caller's open tran
 
 import datetime as dt
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,13 +74,14 @@ def open_request(
     ask: str,
     supersedes: ApprovalRequest | None,
     actor: Principal,
-) -> ApprovalRequest:
-    """Ask people. `rows` are {key, label, value} of everything bound, frozen as shown; `ask` is cut to one line.
+) -> tuple[ApprovalRequest, list[Stage]]:
+    """Ask people; returns the request and its stages. `rows` are {key, label, value} of everything bound, frozen as
+    shown; `ask` is cut to one line.
 
     Inside the caller's transaction, run locked. Raises ValueError unless the verdict asks and the rows' keys differ.
     """
-    need = verdict.groups
-    if verdict.effect != "ask" or need is None:
+    need = verdict.need
+    if need is None:
         raise ValueError("only a verdict that asks opens a request")
     page = [{"key": row["key"], "label": row["label"], "value": row["value"]} for row in rows]
     if len({row["key"] for row in page}) != len(page) or not page:
@@ -113,7 +114,7 @@ def open_request(
     hot.insert(request)
     stages.write(request=request, stages=asked, need=need)
     record.append(run=run, kind="request.opened", actor=actor, **_facts(request, proposal, asked))
-    return request
+    return request, asked
 
 
 def _facts(request: ApprovalRequest, proposal: Proposal, asked: Sequence[Stage]) -> dict[str, Any]:
@@ -252,16 +253,19 @@ def policy_decision(
     return decision
 
 
-_NEWEST = hot.Query(lambda proposal: Decision.objects.filter(proposal=proposal).order_by("-decided_at", "-id")[:1])
+_NEWEST = hot.Query(
+    lambda proposal: Decision.objects.filter(proposal=proposal).order_by("-decided_at", "-id")[:1], share=True
+)
 _LOCKED = hot.Query(lambda request: ApprovalRequest.objects.select_for_update(of=("self",)).filter(pk=request))
 
 
 def lock_for_sending(*, run: Run, proposal: Proposal) -> Authority | None:
     """The newest decision on the proposal, locked with all it depends on, and whether it may be used now.
 
-    Holds the request FOR UPDATE, then the decision and its voters' user rows FOR SHARE. A spent request passes here:
-    that it was spent by the caller's own operation is the caller's to see (`operation.decision`). What the decision is
-    bound to, and the policy in force, are the caller's to compare. Inside the caller's transaction, run locked.
+    Holds the decision FOR SHARE, its request FOR UPDATE, then its voters' user rows FOR SHARE. A spent request passes
+    here: that it was spent by the caller's own operation is the caller's to see (`operation.decision`). What the
+    decision is bound to, and the policy in force, are the caller's to compare. Inside the caller's transaction, run
+    locked.
     """
     if proposal.run_id != run.pk:
         return None
@@ -271,8 +275,7 @@ def lock_for_sending(*, run: Run, proposal: Proposal) -> Authority | None:
     request = None
     if newest.request_id is not None:
         request = _LOCKED.one(request=newest.request_id)
-        request.run = run  # one object, so that everybody numbers events by it
-    locks.share_decision(decision_id=newest.pk)
+        request.run, request.proposal = run, proposal  # one object, so that everybody numbers events by it
     if request is None:
         given = newest.standing_id
         return Authority(
@@ -281,30 +284,23 @@ def lock_for_sending(*, run: Run, proposal: Proposal) -> Authority | None:
             problem=_problem(newest, None, enough=True),
             standing=None if given is None else standing_use.hold(standing_id=given),
         )
-    seated = _seated(request)
+    seated = with_voters(request=request)
     return Authority(
         decision=newest,
         request=request,
-        votes=tuple(_that_count(seated)),
+        votes=tuple(seated.counted),
         answered=tuple(seated.answered),
         in_order=seated.in_order,
         problem=_problem(newest, request, enough=all(seated.yes(one) >= one.quorum for one in seated.stages)),
     )
 
 
-def _seated(request: ApprovalRequest) -> Seating:
+def with_voters(*, request: ApprovalRequest) -> Seating:
     """The request's votes with what is known of the voters and whom they stood in for, whose rows are held."""
     votes, asked = seating.votes_of(request=request), seating.stages_of(request=request)
     user_ids = {user_id for vote in votes for user_id in (vote.principal.user_id, vote.counts_for) if user_id}
     locks.share_users(user_ids=user_ids, groups=[name for stage in asked for name in stage.every_group])
     return seating.of_voters(request=request, stages=asked, votes=votes)
-
-
-def _that_count(seated: Seating) -> Iterator[Vote]:
-    by_id = {stage.pk: stage for stage in seated.stages}
-    for vote in seated.votes:
-        if vote.choice == Vote.Choice.APPROVE and seated.counts(vote, by_id[vote.stage_id]):
-            yield vote
 
 
 def _problem(decision: Decision, request: ApprovalRequest | None, *, enough: bool) -> str:

@@ -8,11 +8,12 @@ import uuid
 from collections.abc import Callable, Sequence
 
 from approvals import rights, working_time
+from approvals.involvement import involved
 from approvals.models import ApprovalRequest, Prompt, Stage
 from approvals.requirement import Clock, Requirement
-from approvals.seating import Seating, asked_now, involved, is_handed_to, stages_of
+from approvals.seating import Seating, asked_now, is_handed_to, stages_of
 from approvals.working_calendar import calendar
-from runs import record, transitions
+from runs import hot, record, transitions
 from runs.models import Run
 from runs.services import principals
 
@@ -28,8 +29,9 @@ def counted(*, clock: Clock) -> Callable[[dt.datetime, dt.timedelta], dt.datetim
 
 def write(*, request: ApprovalRequest, stages: Sequence[Stage], need: Requirement) -> None:
     """Write the stages as they are asked, and what happens by itself meanwhile."""
-    Stage.objects.bulk_create(stages)
-    Prompt.objects.bulk_create(_prompts(request, need))
+    hot.insert(*stages)
+    if prompts := _prompts(request, need):
+        hot.insert(*prompts)
 
 
 def every(*, request: ApprovalRequest, need: Requirement) -> list[Stage]:
@@ -100,23 +102,27 @@ def _prompts(request: ApprovalRequest, need: Requirement) -> list[Prompt]:
     ]
 
 
-def ask_again(*, seating: Seating, run: Run) -> None:
+def ask_again(*, seating: Seating, run: Run) -> bool:
     """A stage whose people are no longer all entitled is asked again, and one that was handed on to people of whom none
-    is left to answer is asked of all whom it asks."""
+    is left to answer is asked of all whom it asks; True where there was any."""
+    again: list[Stage] = []
     for stage in seating.stages:
         if stage.met_at is not None and seating.yes(stage) < stage.quorum:
             stage.met_at = None
             stage.save(update_fields=["met_at"])
             _record_again(seating, stage, run, "somebody whose approval counted is no longer entitled")
+            again.append(stage)
     handed = [one for one in seating.stages if one.is_asked and (one.handed_user_id or one.handed_group_id)]
     if not handed:
-        return
+        return bool(again)
     asks = asked_now(request=seating.request, stages=seating.stages, votes=seating.votes)
     for stage in handed:
         if not any(one is stage and is_handed_to(stage=stage, person=person) for one, person in asks):
             stage.handed_user = stage.handed_group = None
             stage.save(update_fields=["handed_user", "handed_group"])
             _record_again(seating, stage, run, "nobody is left to answer of those whom it was handed on to")
+            again.append(stage)
+    return bool(again)
 
 
 def _record_again(seating: Seating, stage: Stage, run: Run, why: str) -> None:
@@ -195,12 +201,12 @@ def _also(request: ApprovalRequest, run: Run, stage: Stage, group: str, why: str
 
 
 def escalate_now(*, request: ApprovalRequest, run: Run, now: dt.datetime) -> str:
-    """Nobody is left of those who are asked: the next escalation comes at once. The group, or "" where none is left."""
+    """Too few of those who are asked are left: the next escalation comes at once. The group, or "" where none is."""
     pending = Prompt.objects.select_for_update(of=("self",)).filter(
         request=request, kind=Prompt.Kind.ESCALATE, ended_at__isnull=True
     )
     for prompt in pending.order_by("due_at", "id"):
-        done = escalate(request=request, run=run, group=prompt.group, why="nobody is left to answer of those asked")
+        done = escalate(request=request, run=run, group=prompt.group, why="too few are left to answer of those asked")
         prompt.ended_at, prompt.result = now, Prompt.Result.DONE if done else Prompt.Result.NOT_NEEDED
         prompt.save(update_fields=["ended_at", "result"])
         if done:

@@ -1,8 +1,7 @@
 """Casting a vote: one durable transaction that either counts it or records why it does not count.
 
 Only people reach this: a vote takes a signed-in user, never a token. Locks go Run → Request → users, then freezes, then
-the policy, shared, and everything is read after they are held. The one Decision of a request is written here and
-nowhere else.
+the policy, shared, and everything is read after they are held.
 """
 
 import datetime as dt
@@ -15,24 +14,22 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from approvals import capabilities, confirming, freezes, locks, objections, queries, seating
+from approvals import confirming, freezes, locks, objections, seating
 from approvals.confirming import Given
-from approvals.evaluation import Verdict
-from approvals.models import ApprovalRequest, Decision, Freeze, PolicyVersion, Refusal, Vote
+from approvals.models import ApprovalRequest, Decision, Refusal, Vote
 from approvals.models.request import RequestState
 from approvals.objections import Objection
 from approvals.seating import Seating
-from approvals.services import policies, requests, stages
+from approvals.services import deciding, policies, requests, stages
+from approvals.services.deciding import Matter, Reevaluate
 from approvals.words import is_blank, storable
 from runs import clock, hot, record, transitions
-from runs.models import Principal, Run
+from runs.models import Principal
 from runs.money import Money
 from runs.services import principals
 
 COMMENT_LENGTH = 4000
 _WAITING = {"approve": "voted", "reject": "voted_no"}  # what a word is told that decides nothing yet
-# what a newer version of the policy says of what is asked; only the layer that knows the workflows can tell
-Reevaluate = Callable[[ApprovalRequest, PolicyVersion], Verdict]
 ACCEPTED = frozenset({"approved", "rejected", "voted", "voted_no"})
 
 
@@ -55,25 +52,18 @@ class VoteResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Ballot:
-    """One person's word, with the locked rows it is about."""
+class _Ballot(Matter):
+    """One person's word on it."""
 
-    request: ApprovalRequest
-    run: Run
     user: User
     principal: Principal
-    now: dt.datetime
     choice: str
     comment: str
     page_digest: str
     acknowledged: bool
     authenticated_by: str
     channel: str
-    freeze: Freeze | None
-    governing: PolicyVersion | None
-    reevaluate: Reevaluate | None
     given: Given | None
-    seating: Seating
 
 
 def cast(
@@ -186,35 +176,16 @@ def _page_differs(ballot: _Ballot) -> Objection | None:
     return None if ballot.page_digest == ballot.request.page_digest else Objection(code="page_differs")
 
 
-def _out_of_date(ballot: _Ballot) -> Objection | None:
-    newest = queries.newest_binding(run=ballot.run, proposal=ballot.request.proposal)
-    return None if newest == ballot.request.binding_digest else Objection(code="out_of_date")
-
-
-def _policy_changed(ballot: _Ballot) -> Objection | None:
-    request, version = ballot.request, ballot.governing
-    verdict = None
-    if version is not None and version.pk != request.policy_version_id and ballot.reevaluate is not None:
-        verdict = ballot.reevaluate(request, version)
-    return objections.policy(request=request, version=version, verdict=verdict)
-
-
 def _not_granted(ballot: _Ballot) -> Objection | None:
-    """Rejecting is always safe; a yes to what the run may not do any more would let nothing happen."""
-    if ballot.choice != Vote.Choice.APPROVE:
-        return None
-    return capabilities.withheld(run=ballot.run, tool=ballot.request.proposal.tool, variables=None, now=ballot.now)
+    """Rejecting is always safe, so only a yes takes it; as what follows."""
+    return deciding.not_granted(ballot) if ballot.choice == Vote.Choice.APPROVE else None
 
 
 def _frozen(ballot: _Ballot) -> Objection | None:
-    """Rejecting is always safe, so only a yes waits for the freeze to be lifted."""
-    if ballot.choice != Vote.Choice.APPROVE or ballot.freeze is None:
-        return None
-    return Objection(code=freezes.FROZEN, detail={"freeze": ballot.freeze.words})
+    return deciding.frozen(ballot) if ballot.choice == Vote.Choice.APPROVE else None
 
 
 def _unread_changes(ballot: _Ballot) -> Objection | None:
-    """Rejecting is always safe, so only a yes waits for the changes to be read."""
     if ballot.choice != Vote.Choice.APPROVE or ballot.acknowledged or not ballot.request.changes:
         return None
     return Objection(code="unread_changes", detail={"changes": ballot.request.changes})
@@ -252,8 +223,8 @@ _CHECKS: tuple[Callable[[_Ballot], Objection | None], ...] = (
     _not_granted,
     _frozen,
     _page_differs,
-    _out_of_date,
-    _policy_changed,
+    deciding.out_of_date,
+    deciding.policy_changed,
     _unread_changes,
     _needed_elsewhere,
     _comment,
@@ -290,7 +261,7 @@ def _refuse(ballot: _Ballot, objection: Objection) -> VoteResult:
         )
         request = closed or request
         transitions.wake(run=run)
-    if objection.code in ("out_of_date", "policy_changed"):
+    if objection.code in deciding.READ_AGAIN:
         transitions.want_facts(run=run)
     successor = objection.detail.get("successor")
     return VoteResult(
@@ -324,43 +295,20 @@ def _count(ballot: _Ballot) -> VoteResult:
     ballot = replace(ballot, seating=replace(seated, votes=[*seated.votes, vote]))
     if ballot.seating.no(seat.stage) >= seat.stage.reject_at:
         return _decide(ballot, vote, approved=False)
-    # a no below the number that ends it leaves the stage to the others
-    if _all_met(ballot):
+    said_yes = vote.choice == Vote.Choice.APPROVE
+    if said_yes and deciding.all_met(seating=ballot.seating):
         return _decide(ballot, vote, approved=True)
     _record_vote(ballot, vote, kind="request.vote")
-    stages.meet(seating=ballot.seating, run=ballot.run, now=ballot.now)
+    if said_yes:  # a no that does not end it leaves the stage to the others: it was not asked what a yes is
+        stages.meet(seating=ballot.seating, run=ballot.run, now=ballot.now)
     stages.ask_again(seating=ballot.seating, run=ballot.run)
     return VoteResult(code=_WAITING[ballot.choice], request=request, detail=_so_far(ballot))
 
 
-def _all_met(ballot: _Ballot) -> bool:
-    return all(ballot.seating.yes(stage) >= stage.quorum for stage in ballot.seating.stages)
-
-
 def _decide(ballot: _Ballot, vote: Vote, *, approved: bool) -> VoteResult:
-    request = ballot.request
-    if approved:
-        stages.meet(seating=ballot.seating, run=ballot.run, now=ballot.now)
-    decision = Decision(
-        kind=Decision.Kind.PEOPLE,
-        approved=approved,
-        proposal=request.proposal,
-        request=request,
-        policy_version_id=request.policy_version_id,
-        rules=request.rules,
-        binding_digest=request.binding_digest,
-        decided_at=ballot.now,
-        valid_until=request.valid_until,
-    )
-    hot.insert(decision)
-    if approved:
-        request.approve()
-    else:
-        request.reject()
-    request.closed_at = ballot.now
-    hot.update(row=request, names=["state", "closed_at"])
-    kind = f"request.{request.state}"
-    _record_vote(ballot, vote, kind=kind, decision=str(decision.pk))
+    decision, request = deciding.decide(matter=ballot, approved=approved), ballot.request
+    more = {"counted": deciding.whose(ballot.seating.counted)} if approved else {}
+    _record_vote(ballot, vote, kind=f"request.{request.state}", decision=str(decision.pk), **more)
     transitions.wake(run=ballot.run)
     return VoteResult(code=str(request.state), request=request, detail=_so_far(ballot), decision=decision)
 

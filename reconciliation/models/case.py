@@ -3,11 +3,12 @@
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
-from django_fsm import FSMField, transition
+from django_fsm import transition
 
 from reconciliation.models.operation import Operation
 from runs.ids import new_id
 from runs.models import Principal
+from runs.models.state_field import StateField
 
 
 class CaseState(models.TextChoices):
@@ -48,8 +49,10 @@ class Case(models.Model):
     key = models.UUIDField(unique=True, default=new_id, editable=False)
     operation = models.ForeignKey(Operation, on_delete=models.PROTECT, related_name="cases")
     kind = models.CharField(max_length=16, choices=Kind.choices)
-    state = FSMField(choices=S.choices, default=S.OPEN, max_length=10)
+    state = StateField(choices=S.choices, default=S.OPEN, max_length=10)
     why = models.TextField()
+    # what is doubted, as codes: an open case is told each once, and what was noted is no new case, however it is said
+    doubts = models.JSONField(default=list, db_default=[])
     opened_at = models.DateTimeField(db_default=Now())
     claimed_by = models.ForeignKey(Principal, null=True, blank=True, on_delete=models.PROTECT, related_name="+")
     claimed_at = models.DateTimeField(null=True, blank=True)

@@ -3,11 +3,12 @@
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
-from django_fsm import FSMField, transition
+from django_fsm import transition
 
 from approvals.models import Allowance, Decision
 from runs.ids import new_id
 from runs.models import Proposal, Run
+from runs.models.state_field import StateField
 
 
 class OperationState(models.TextChoices):
@@ -40,7 +41,7 @@ class Operation(models.Model):
     proposal = models.OneToOneField(Proposal, on_delete=models.PROTECT, related_name="operation")
     # spending a decision IS creating its operation: unique and never null
     decision = models.OneToOneField(Decision, on_delete=models.PROTECT, related_name="operation")
-    state = FSMField(choices=S.choices, default=S.AUTHORISED, max_length=12)
+    state = StateField(choices=S.choices, default=S.AUTHORISED, max_length=12)
     # what this operation undoes, and which of the other side's records of it; without a constraint, for checking one
     # would lock a row of another run, and nobody ever locks two
     reverses = models.ForeignKey(

@@ -61,7 +61,8 @@ class Statement(models.Model):
         constraints = [
             models.CheckConstraint(
                 name="statement_of_a_period",
-                condition=Q(source="read", until__gt=models.F("since")) | Q(source="file"),
+                condition=Q(source="read", since__isnull=False, until__isnull=False, until__gt=models.F("since"))
+                | Q(source="file"),
             ),
             models.CheckConstraint(
                 name="statement_parts_in_order",
@@ -153,7 +154,9 @@ class StatementLine(models.Model):
             models.CheckConstraint(
                 name="statement_line_read_or_not",
                 condition=Q(result="unread")
-                | Q(amount_minor__gte=0, at__isnull=False) & ~Q(currency="") & ~Q(reference=""),
+                | Q(amount_minor__isnull=False, amount_minor__gte=0, at__isnull=False)
+                & ~Q(currency="")
+                & ~Q(reference=""),
             ),
             models.CheckConstraint(
                 name="statement_line_judged_iff_result",

@@ -21,6 +21,7 @@ from reconciliation.models.operation import SETTLED_ABSENT, OperationState
 from reconciliation.processes import ProcessName, is_running
 from reconciliation.verdicts import NEED_REFERENCE, Given, V, basis, named_records, ruled_out, state_of, takes_two
 from runs import clock, holding, record, rights, transitions
+from runs.canonical import digest as digest_of
 from runs.models import Principal, Run
 from runs.money import Money
 from runs.texts import typed
@@ -241,7 +242,10 @@ def doubt(*, operation_id: uuid.UUID, principal: Principal, reason: str) -> Case
         if not reason:
             return CaseResult(code="reason_needed")
         why = f"{principal} doubts that our record is right: {reason}"
-        case = open_case(run=run, operation=operation, kind=Case.Kind.DOUBTED, why=why, actor=principal)
+        said = f"said:{digest_of([str(principal.pk), reason])}"
+        case = open_case(
+            run=run, operation=operation, kind=Case.Kind.DOUBTED, doubts=[said], why=why, actor=principal
+        )  # fmt: skip
         if refused := _other_owner(case, principal):
             return CaseResult(code=refused.code, detail={**refused.detail, "case": case.pk})
         _take(run, case, principal)

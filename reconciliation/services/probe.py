@@ -1,7 +1,7 @@
 """Asking the other side what it has recorded under an operation's identity, outside any transaction."""
 
 from reconciliation.models import Observation, Operation
-from reconciliation.services import gates, settle
+from reconciliation.services import gates, lookups
 from runs import faultpoints
 from runs.models import Principal
 from runs.tools.base import Lookup, Tool, Unreachable
@@ -23,7 +23,7 @@ def ask(*, operation: Operation, connector: Tool, actor: Principal) -> Observati
     faultpoints.reach("probe.asked")
     troubled = frozenset(name for name, state in states.items() if state.failures)
     gates.heard_reading(systems=[system], go=gates.Go(now=asked_at, troubled=troubled), problem=down)
-    observation = settle.record_lookup(
+    observation = lookups.record_lookup(
         operation_id=operation.pk,
         lookup=found,
         problem=str(down or ""),

@@ -162,9 +162,10 @@ def note_failure(*, reversal_id: uuid.UUID, problem: str) -> None:
     with transaction.atomic(durable=True):
         run, reversal = _lock(reversal_id)
         actor, operation, problem = principals.system(), reversal.operation, problem[:1000]
+        unbooked = f"unbooked:{reversal.pk}"
         if reversal.ended_at is not None:
             why = f"what came of its reversal cannot be booked: {problem}"
-            reversing.left_standing(run=run, operation=operation, why=why, actor=actor)
+            reversing.left_standing(run=run, operation=operation, doubt=unbooked, why=why, actor=actor)
             return
         reversal.tries, reversal.problem = reversal.tries + 1, problem
         reversal.due_at = clock.now() + retry.backoff(attempt=reversal.tries, base=5, cap=300)
@@ -181,7 +182,7 @@ def note_failure(*, reversal_id: uuid.UUID, problem: str) -> None:
             reversing.end(run=run, reversal=reversal, result=R.FAILED, what=what, actor=actor, by_itself=True)
         elif reversal.tries == MOST_TRIES:
             why = f"what came of its reversal could not be booked, {reversal.tries} times; last: {problem}"
-            reversing.left_standing(run=run, operation=operation, why=why, actor=actor)
+            reversing.left_standing(run=run, operation=operation, doubt=unbooked, why=why, actor=actor)
 
 
 def _lock(reversal_id: uuid.UUID) -> tuple[Run, Reversal]:

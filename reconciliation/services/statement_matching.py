@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Exists, Q, QuerySet
+from django.db.models import Q, QuerySet
 
 from reconciliation import late, matching, moves
 from reconciliation.attempts import records_in
@@ -21,6 +21,7 @@ from reconciliation.matching import Judged, Ours, Theirs, accounts_of, judge
 from reconciliation.models import Case, Difference, Operation, Statement, StatementLine, StatementOurs, TheirName
 from reconciliation.models.operation import SETTLED, OperationState
 from reconciliation.models.statement import LineResult
+from reconciliation.services.statement_stopping import held_going
 from runs import clock, faultpoints, record, transitions
 from runs.models import Principal, Run
 from runs.services import principals
@@ -43,7 +44,7 @@ def match_some(*, statement: Statement, in_hand: dt.timedelta) -> bool:
         _judge(statement, operation)
     with transaction.atomic(durable=True):
         nobodys = [one for one in open_lines if one.pk not in found]
-        if Statement.objects.filter(pk=statement.pk, stopped_at__isnull=True).exists():
+        if held_going(statement=statement):
             _nobodys(statement, nobodys)
     return _advance(statement, in_hand)
 
@@ -52,7 +53,7 @@ def _advance(statement: Statement, in_hand: dt.timedelta, **fields: object) -> b
     mine = Statement.objects.filter(
         pk=statement.pk, matched_at=statement.matched_at, finished_at__isnull=True, stopped_at__isnull=True
     )
-    return bool(mine.update(**{"due_at": clock.now() + in_hand, "problem": "", **fields}))
+    return bool(mine.update(**{"due_at": clock.now() + in_hand, "problem": "", "failures": 0, **fields}))
 
 
 def _operations(system: str, lines: Iterable[StatementLine]) -> dict[int, Operation]:
@@ -72,7 +73,7 @@ def _judge(statement: Statement, operation: Operation) -> None:
     actor = principals.system()
     with transaction.atomic(durable=True):
         run, operation = moves.lock(operation_id=operation.pk)
-        lines = _lines_of(statement, operation)
+        lines = _lines_of(statement, operation) if held_going(statement=statement) else []
         if not lines:
             return  # another worker has judged them, or it was stopped
         ours, now = ours_of(operation), clock.now()
@@ -106,7 +107,7 @@ def _judge(statement: Statement, operation: Operation) -> None:
 def _lines_of(statement: Statement, operation: Operation) -> list[StatementLine]:
     names = list(operation.their_names.values_list("name", flat=True))  # by value: a subquery is found by no index
     mine = Q(identity=operation.identity) | Q(reference__in=names)
-    unjudged = statement.lines.filter(mine, judged_at__isnull=True, statement__stopped_at__isnull=True)
+    unjudged = statement.lines.filter(mine, judged_at__isnull=True)
     lines = list(unjudged.select_for_update(of=("self",)).order_by("id"))
     found = _operations(statement.system, lines)
     return [one for one in lines if one.pk in found and found[one.pk].pk == operation.pk]
@@ -165,7 +166,8 @@ def _open_once(run: Run, operation: Operation, statement: Statement, judged: Jud
         return
     why = f"{statement.label}, {_source(statement)}: {judged.tells}"
     # what the look at it by identity shows, which follows, is added to this case
-    case = open_case(run=run, operation=operation, kind=Case.Kind(judged.case), why=why, actor=actor)
+    kind, doubts = Case.Kind(judged.case), [":".join(("listed", *judged.about))]
+    case = open_case(run=run, operation=operation, kind=kind, doubts=doubts, why=why, actor=actor)
     Difference.objects.create(key=key, statement=statement, case=case)
     late.want_look(operation=operation, since=clock.now())  # by identity, for the case's page
 
@@ -254,9 +256,10 @@ def _missing(statement: Statement, operation: Operation) -> None:
     with transaction.atomic(durable=True):
         run, operation = moves.lock(operation_id=operation.pk)
         there = StatementOurs.objects.filter(statement=statement, operation=operation)
-        going = Statement.objects.filter(~Exists(there), pk=statement.pk, stopped_at__isnull=True).exists()
-        if not going or operation.state not in DONE:
+        if not held_going(statement=statement) or there.exists() or operation.state not in DONE:
             return
+        if not in_period(statement=statement, operation=operation):
+            return  # it was put right since, by a record of another time
         ours = ours_of(operation)
         like = _alike(statement, operation, ours)
         if statement.is_file:

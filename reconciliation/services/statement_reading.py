@@ -193,13 +193,13 @@ def _store_part(statement: Statement, part: list[csvfile.Row], columns: Columns)
         StatementLine.objects.bulk_create(_read(mine, part, columns, now), ignore_conflicts=True, batch_size=500)
         if part:
             mine.cursor, mine.pages = str(part[-1].line), mine.pages + 1
-        mine.due_at = clock.now() + IN_HAND
+        mine.problem, mine.failures, mine.due_at = "", 0, clock.now() + IN_HAND
         if len(part) < PART:
             mine.read_at, mine.cursor = clock.now(), ""
             span = mine.lines.aggregate(first=Min("at"), last=Max("at"))
             if span["first"] is not None:
                 mine.since, mine.until = span["first"], span["last"] + dt.timedelta(microseconds=1)
-        mine.save(update_fields=["cursor", "pages", "due_at", "read_at", "since", "until"])
+        mine.save(update_fields=["cursor", "pages", "problem", "failures", "due_at", "read_at", "since", "until"])
         faultpoints.reach("statement.page.stored.before")
     faultpoints.reach("statement.page.stored.after")
     return True

@@ -1,7 +1,7 @@
 """Stopping a statement before it is finished, and continuing it. What was read and judged stays; whatever a worker has
 in hand at that moment is dropped and done again later. What is not whole never says that something is missing."""
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from reconciliation.models import Statement
 from reconciliation.services.cases import SETTLE
@@ -37,6 +37,17 @@ def stop(*, number: int, reason: str, principal: Principal) -> StatementResult:
             pages=found.pages, lines=lines,
         )  # fmt: skip
         return StatementResult(code="ok", statement=found)
+
+
+def held_going(*, statement: Statement) -> bool:
+    """Whether it goes on. Its row is held FOR SHARE until the transaction ends, so whoever stops it meanwhile waits,
+    and once they have committed nothing of it is written."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT stopped_at IS NULL FROM reconciliation_statement WHERE number = %s FOR SHARE", [statement.pk]
+        )
+        row = cursor.fetchone()
+    return row is not None and row[0]
 
 
 def go_on(*, number: int, principal: Principal) -> StatementResult:

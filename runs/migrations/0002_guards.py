@@ -29,36 +29,29 @@ class Migration(migrations.Migration):
     dependencies = [("runs", "0001_initial")]
 
     operations = [
+        db.script(__file__, "guards.sql"),
         db.edges(machine="run", table="runs_run", initial="queued", pairs=RUN),
-        # a finished run is closed for good: nothing about it changes but its record's numbering
-        migrations.RunSQL(
-            [
-                "CREATE FUNCTION runs_finished_stays() RETURNS trigger LANGUAGE plpgsql AS $fn$ BEGIN"
-                " IF OLD.finished_at IS NOT NULL AND (NEW.finished_at IS DISTINCT FROM OLD.finished_at"
-                "   OR NEW.state <> OLD.state OR NEW.wake_at IS NOT NULL OR NEW.lease_until IS NOT NULL) THEN"
-                "  RAISE EXCEPTION 'a finished run stays finished' USING ERRCODE = 'restrict_violation';"
-                " END IF;"
-                " IF NEW.lease_token < OLD.lease_token OR NEW.event_seq < OLD.event_seq THEN"
-                "  RAISE EXCEPTION 'tokens and numbers only grow' USING ERRCODE = 'restrict_violation'; END IF;"
-                " RETURN NEW; END $fn$",
-                "CREATE TRIGGER runs_finished_stays BEFORE UPDATE ON runs_run FOR EACH ROW"
-                " EXECUTE FUNCTION runs_finished_stays()",
-            ],
-            migrations.RunSQL.noop,
-        ),
+        db.closed_once(table="runs_batchitem", column="done_at"),
+        db.closed_once(table="runs_batch", column="finished_at"),
         db.grant("runs_stateedge", rights="SELECT"),
         db.grant("runs_event", "runs_evidence", "runs_modelcall", rights="SELECT, INSERT"),
         db.grant("runs_proposal", rights="SELECT, INSERT, UPDATE (id)"),
         db.grant("runs_principal", rights="SELECT, INSERT, UPDATE (label)"),
         db.grant("runs_apitoken", rights="SELECT, INSERT, UPDATE (label, revoked_at)"),
         db.grant("runs_signal", rights="SELECT, INSERT, UPDATE (applied_at, result)"),
+        db.grant("runs_wait", rights="SELECT, INSERT, UPDATE (other_id, ended_at, result, content)"),
         db.grant("runs_externalevent", rights="SELECT, INSERT, UPDATE (times_received, processed_at, result)"),
         db.grant("runs_streamhead", rights="SELECT, INSERT, UPDATE (seq, hash)"),
+        db.grant("runs_batch", rights="SELECT, INSERT, UPDATE (finished_at)"),
+        db.grant("runs_batchitem", rights="SELECT, INSERT, UPDATE (code, detail, done_at, tries, try_after)"),
+        db.grant(
+            "runs_recurring", rights="SELECT, INSERT, UPDATE (every_seconds, started_at, finished_at, result, failed)"
+        ),
         db.grant(
             "runs_run",
             rights="SELECT, INSERT, UPDATE (state, state_since, finished_at, outcome, title, customer, wake_at, waits_for,"
-            " resume_to, facts_wanted_at, woken, lease_token, lease_until, lease_holder, claims_in_row, event_seq, event_hash,"
-            " paused_at, cancel_requested_at, cancel_reason, cancelled_by_id, person_code, person_reason, owner_id,"
-            " refusals, tries_in_row, times_out_of_date)",
+            " waits_on, resume_to, facts_wanted_at, woken, lease_token, lease_until, lease_holder, claims_in_row,"
+            " event_seq, event_hash, paused_at, frozen_by, cancel_requested_at, cancel_reason, cancelled_by_id,"
+            " person_code, person_reason, owner_id, refusals, tries_in_row, times_out_of_date)",
         ),
     ]

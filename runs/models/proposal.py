@@ -66,7 +66,12 @@ class Proposal(models.Model):
             models.CheckConstraint(
                 name="proposal_money_whole",
                 condition=Q(amount_minor__isnull=True, currency="")
-                | Q(amount_minor__gt=0, amount_minor__lt=10**15, currency__regex=r"^[A-Z]{3}$"),
+                | Q(
+                    amount_minor__isnull=False,  # or it would be neither true nor false, which a check lets pass
+                    amount_minor__gt=0,
+                    amount_minor__lt=10**15,
+                    currency__regex=r"^[A-Z]{3}$",
+                ),
             ),
         ]
         indexes = [models.Index(name="proposal_tool", fields=["tool"])]  # lists of approvals are narrowed by it

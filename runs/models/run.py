@@ -3,10 +3,11 @@
 from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
-from django_fsm import FSMField, transition
+from django_fsm import transition
 
 from runs.ids import new_id
 from runs.models.principal import Principal
+from runs.models.state_field import StateField
 
 
 class RunState(models.TextChoices):
@@ -32,7 +33,7 @@ LIVE = tuple(state for state in S if state not in TERMINAL)
 
 class Run(models.Model):
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    state = FSMField(choices=S.choices, default=S.QUEUED, max_length=30)
+    state = StateField(choices=S.choices, default=S.QUEUED, max_length=30)
     workflow = models.CharField(max_length=80)
     workflow_version = models.CharField(max_length=20)
     start_key = models.CharField(max_length=200, unique=True, help_text="the starting event's own id makes it once")
@@ -95,6 +96,12 @@ class Run(models.Model):
                 name="run_due", fields=["wake_at"], condition=Q(finished_at__isnull=True, wake_at__isnull=False)
             ),
             models.Index(name="run_waits_on", fields=["waits_on"], condition=~Q(waits_on="")),
+            models.Index(
+                name="run_awaits",
+                fields=["waits_for"],
+                opclasses=["varchar_pattern_ops"],
+                condition=Q(state="awaiting_approval"),
+            ),
             models.Index(name="run_frozen", fields=["frozen_by", "id"], condition=Q(frozen_by__isnull=False)),
             models.Index(name="run_newest", fields=["-created_at", "-id"]),
             models.Index(name="run_state", fields=["state", "state_since"]),

@@ -1,4 +1,5 @@
-"""What people do to a run: pause, resume, cancel it, take it over, send it on, close it. Each with a reason, recorded.
+"""What people do to a run: pause, resume, cancel it, take it over, send it on, close it. All of it is recorded; what
+changes the run's way has a reason.
 
 Whoever acts is looked at under the run's lock: active, and holding the right to operate runs at that very moment.
 """

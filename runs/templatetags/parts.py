@@ -1,6 +1,7 @@
 """The small parts every page is made of. Load with `{% load parts %}`."""
 
 import datetime as dt
+from functools import lru_cache
 
 from django import template
 from django.forms import BoundField
@@ -34,8 +35,11 @@ def _now(context: Context) -> dt.datetime:
 @register.simple_tag
 def icon(name: str, extra: str = "") -> SafeString:
     """A decorative icon, hidden from screen readers: the word beside it carries the meaning."""
-    if name == "unknown":
-        return UNKNOWN_ICON
+    return UNKNOWN_ICON if name == "unknown" else _drawn(str(name), str(extra))
+
+
+@lru_cache(maxsize=1000)
+def _drawn(name: str, extra: str) -> SafeString:
     drawn: str = lucide(name, size=16, **{"class": f"icon {extra}".strip(), "aria_hidden": "true"})
     return mark_safe(drawn)
 
@@ -96,11 +100,14 @@ def when(context: Context, at: dt.datetime | None, style: str = "relative") -> S
 
 
 @register.simple_tag(takes_context=True)
-def due(context: Context, until: dt.datetime | None) -> SafeString:
-    """A deadline that turns amber near its end; kept up by times.js, which reads nothing out each second."""
+def due(context: Context, until: dt.datetime | None, stopped: bool = False) -> SafeString:
+    """A deadline that turns amber near its end; kept up by times.js, which reads nothing out each second. One that is
+    `stopped` moves on with the time, so nothing is counted down."""
     if until is None:
         return mark_safe("")
     local, title = _zoned(until)
+    if stopped:
+        return format_html('<span class="due">{}<span>stopped while frozen</span></span>', icon("snowflake"))
     now = _now(context)
     near = (until - now).total_seconds() < times.NEAR_SECONDS
     return format_html(

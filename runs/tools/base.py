@@ -12,6 +12,8 @@ from typing import Any, ClassVar, Protocol
 
 from runs.money import Money, Strict
 
+LONGEST_NAME = 200  # of what outsiders call a thing of theirs; such names are kept whole, never cut
+
 
 class Repeat(StrEnum):
     """May an operation whose outcome is unknown be sent again?"""
@@ -164,6 +166,10 @@ class Record:
     mismatch: dict[str, tuple[str, str]] = field(default_factory=dict)
     raw: dict[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if any(len(one) > LONGEST_NAME for one in (self.reference, *self.also)):
+            raise ValueError(f"a record is named by more than {LONGEST_NAME} characters")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lookup:
@@ -280,6 +286,10 @@ class Reading:
     content: dict[str, Any]
     bound: dict[str, Any] | None = None
     untrusted: bool = False
+
+    def __post_init__(self) -> None:
+        if any(len(one) > LONGEST_NAME for one in (self.locator, self.version)):
+            raise ValueError(f"what was read is named by more than {LONGEST_NAME} characters")
 
 
 class NoSuchThing(Exception):

@@ -1,15 +1,23 @@
 // The decision page: what changed has to be ticked, approving is confirmed, rejecting has a reason, and what was typed
-// survives the move to a successor request. One click is one submit. The bar may be replaced at any time, so everything listens on the document.
+// survives, for its author, the move to a successor request and a login that had ended. One click is one submit. The bar
+// may be replaced at any time, so everything listens on the document.
+import { SENT } from "./shell.js";
+
 const form = () => document.getElementById("decide");
 const comment = () => document.getElementById("comment");
-const key = () => `comment:${form()?.dataset.run}`;
+const key = () => `comment:${document.body.dataset.user}:${document.getElementById("bar")?.dataset.run}`;
+
+// who may not answer now may be able to later, on this page or its successor: the comment waits for that form
+const unsent = document.getElementById("unsent")?.dataset.keep;
+if (unsent) sessionStorage.setItem(key(), unsent);
 
 function settle() {
+  if (!form()) sessionStorage.removeItem(SENT); // answered, or no longer asked
   const seen = document.getElementById("seen"), approve = document.getElementById("approve");
   const off = document.getElementById("why-off");
-  if (seen && approve) approve.disabled = !seen.checked;
+  if (seen && approve) approve.disabled = !seen.checked || Boolean(document.getElementById("held"));
   if (seen && off) off.hidden = seen.checked;
-  if (comment() && !comment().value) comment().value = sessionStorage.getItem(key()) || "";
+  if (comment() && !comment().value) comment().value = sessionStorage.getItem(key()) || sessionStorage.getItem(SENT) || "";
   const again = document.getElementById("confirm");
   if (again?.hasAttribute("data-open")) {
     again.removeAttribute("data-open");
@@ -43,6 +51,7 @@ document.addEventListener("submit", (event) => {
   } else {
     event.target.setAttribute("data-sent", "");
     sessionStorage.removeItem(key());
+    sessionStorage.setItem(SENT, comment().value);
   }
 });
 

@@ -16,6 +16,13 @@ for (const input of document.querySelectorAll('input[name="theme"]')) {
   });
 }
 
+// what was sent is kept until the page after it is there: its author, asked once more on the same page, was not answered
+export const SENT = `sent:${document.body.dataset.user}:${location.pathname}`;
+if (document.body.dataset.user) {
+  const kept = Object.keys(sessionStorage).filter((name) => name.startsWith("sent:") && name !== SENT);
+  kept.forEach((name) => sessionStorage.removeItem(name));
+}
+
 const burger = document.querySelector(".burger");
 burger?.addEventListener("click", () => {
   const open = burger.closest(".topbar").classList.toggle("open");
@@ -34,6 +41,11 @@ for (const menu of menus) {
     menu.querySelector("summary").focus();
   });
 }
+
+// what waits where may have changed while another tab was looked at
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden) document.getElementById("waiting")?.dispatchEvent(new Event("look"));
+});
 
 export const typing = (target) => target.matches?.("input:not([type=checkbox]):not([type=radio]), textarea, select, [contenteditable]");
 

@@ -12,7 +12,8 @@ function sums(ticked) {
   return [...found].map(([currency, minor]) => {
     const digits = String(minor).padStart(places(currency) + 1, "0"), cut = digits.length - places(currency);
     const plain = places(currency) ? `${digits.slice(0, cut)}.${digits.slice(cut)}` : digits;
-    return `${new Intl.NumberFormat("en-US", { style: "currency", currency }).format(plain)} ${currency}`;
+    const shown = new Intl.NumberFormat("en-US", { style: "currency", currency }).format(plain);
+    return shown.includes(currency) ? shown : `${shown} ${currency}`; // once: some currencies have no sign of their own
   }).join(" + ");
 }
 

@@ -6,9 +6,13 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from agentops.api.parsing import MAX_BODY_BYTES
+from agentops.api.views import MAX_EVENT_BYTES
 from approvals.models import Freeze
-from runs.models import Run
+from runs.models import Run, Signal
+from runs.readable import DEEPEST
 from runs.services import tokens
+from tests.api.caller import deliver
 from tests.api.test_operating import Operator
 
 BAD = ["a\u0000b", "a\ud800b", "\u202eabc", "x" * 2000, "\u0085", "\u2800", "\u200b", "=1+1"]
@@ -65,3 +69,20 @@ def test_odd_bodies(desk: Raw) -> None:
             found.append((path[:8], raw[:10], answer.status_code))
     assert not [one for one in found if one[2] >= 500], found
     assert Run.objects.count() == 1
+
+
+@pytest.mark.parametrize("inner", ["[%s]", '{"a":%s}'], ids=["lists", "objects"])
+@pytest.mark.parametrize("deep", [DEEPEST - 2, DEEPEST - 1, 600, 850, 20_000])
+def test_what_is_nested_deep(desk: Raw, inner: str, deep: int) -> None:
+    """Python reads more levels than what keeps and shows them afterwards goes down."""
+    run = desk.started()
+    left, right = inner.split("%s")
+    value = left * deep + "1" + right * deep
+    raw = f'{{"key": "k", "kind": "document", "payload": {{"x": {value}}}}}'.encode()[:MAX_BODY_BYTES]
+    path = f"/api/v1/runs/{run.pk}/signals"
+    told = desk.client.post(path, raw, content_type="application/json", headers=desk.headers)
+    event = deliver(f'{{"id": "evt", "type": "invoice.updated", "data": {value}}}'.encode()[:MAX_EVENT_BYTES])
+    within = deep + 2 <= DEEPEST
+    assert told.status_code == (202 if within else 400) and Signal.objects.count() == within
+    assert event.status_code == (200 if deep + 1 <= DEEPEST else 400)
+    assert within or "body" in told.json()["detail"]

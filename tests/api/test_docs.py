@@ -36,7 +36,7 @@ def site() -> Iterator[str]:
 
 
 def _wait(process: Any, words: str) -> None:
-    said, deadline = "", time.monotonic() + 60
+    said, deadline = "", time.monotonic() + 120
     with selectors.DefaultSelector() as selector:
         selector.register(process.stderr, selectors.EVENT_READ)
         while words not in said:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from approvals.models import ApprovalRequest
 from runs.models import ExternalEvent
 from tests.api.caller import deliver, event, faults, in_thread, sign
 
@@ -93,6 +94,38 @@ def test_a_good_signature_on_a_bad_body() -> None:
         answer = deliver(raw)
         assert (answer.status_code, list(faults(answer))) == (413, ["body"])
     assert not ExternalEvent.objects.exists()
+
+
+BAD_AMOUNTS = ["-5", "0", "NaN", "Infinity", "1e2", "500.0", "1.5", "true", "null", "[]", str(10**15), "9" * 5000]
+BAD_AMOUNTS += [json.dumps(text) for text in ("500", "1e2", "1_000", "٥٠٠", "500.50 JPY", "-5", "NaN", "")]
+
+
+@pytest.mark.parametrize("amount", BAD_AMOUNTS, ids=lambda text: text[:12])
+@pytest.mark.parametrize("kind", ["credit_note.created", "credit_note.updated", "credit_note.voided"])
+def test_d15_a_credit_of_no_amount_is_no_event_of_billings(kind: str, amount: str) -> None:
+    thing = '{"id": "cn_1", "currency": "jpy", "amount": %s}'
+    raw = '{"id": "evt_1", "type": "%s", "data": {"object": %s}}'
+    answer = deliver((raw % (kind, thing % amount)).encode())
+    assert (answer.status_code, answer.json()["code"]) == (400, "malformed"), answer.content
+    read = amount not in ("NaN", "Infinity") and len(amount) < 5000
+    assert list(faults(answer)) == ["data.object.amount" if read else "body"]
+    assert not ExternalEvent.objects.exists() and not ApprovalRequest.objects.exists()
+
+
+@pytest.mark.parametrize("currency", ["", "XXX", "US", "yen", "jp\u00a5", 7, None, ["jpy"]])
+def test_d15_a_credit_in_no_currency_is_no_event_of_billings(currency: object) -> None:
+    answer = deliver(event(kind="credit_note.created", thing={"amount": 500, "currency": currency}))
+    assert (answer.status_code, list(faults(answer))) == (400, ["data.object.currency"])
+    assert not ExternalEvent.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("amount", "currency"), [(500, "jpy"), (1000, "krw"), (1234, "kwd"), (1, "bhd"), (1000, "eur"), (10**15 - 1, "usd")]
+)
+def test_d15_amounts_of_every_exponent_are_taken_as_they_are(amount: int, currency: str) -> None:
+    thing = {"amount": amount, "currency": currency}
+    assert deliver(event(kind="credit_note.created", thing=thing)).status_code == 200
+    assert ExternalEvent.objects.get().payload["data"]["object"] == thing
 
 
 def test_texts_that_the_database_cannot_hold_stop_nothing() -> None:

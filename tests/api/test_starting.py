@@ -15,6 +15,7 @@ from reconciliation.models import Operation
 from runs import transitions
 from runs.models import Event, Principal, Run
 from runs.models.run import RunState
+from runs.money import CurrencyText, MinorText, Strict
 from runs.services import principals
 from tests.api.caller import Caller, faults, in_thread, ticket
 
@@ -68,6 +69,62 @@ def test_the_same_key_with_other_parameters_is_refused(
     assert Run.objects.values().get() == before
     assert not ApprovalRequest.objects.exists() and not Operation.objects.exists()
     assert desk.start(ticket(), key="K").json() == first.json()
+
+
+class Payout(ServiceCredit):
+    """A workflow whose input is an amount."""
+
+    name: ClassVar[str] = "payout"
+
+    class Input(Strict):
+        ticket: str
+        amount_minor: MinorText
+        currency: CurrencyText
+
+
+class Payback(Payout):
+    name: ClassVar[str] = "payback"
+
+
+def payout(amount: str, workflow: str = "payout", currency: str = "USD") -> dict[str, Any]:
+    return {"workflow": workflow, "input": {"ticket": "CS-1", "amount_minor": amount, "currency": currency}}
+
+
+@pytest.fixture
+def payouts(monkeypatch: pytest.MonkeyPatch) -> None:
+    for known in (Payout(), Payback()):
+        monkeypatch.setitem(registry.WORKFLOWS, known.name, {"1": known})
+
+
+@pytest.mark.parametrize("other", [payout("10000"), payout("1000", currency="EUR"), payout("1000", "payback")])
+def test_d4_the_same_key_with_another_amount_is_refused(desk: Caller, payouts: None, other: dict[str, Any]) -> None:
+    first = desk.start(payout("1000"), key="K")
+    assert first.status_code == 201
+    before = Run.objects.values().get()
+    for _ in range(2):
+        answer = desk.start(other, key="K")
+        assert (answer.status_code, answer.json()["code"]) == (422, "parameters_differ")
+        assert "parameters differ" in faults(answer)["Idempotency-Key"]
+    assert Run.objects.values().get() == before and before["input"] == payout("1000")["input"]
+    assert not ApprovalRequest.objects.exists() and not Operation.objects.exists()
+    assert desk.start(payout("1000"), key="K").json() == first.json()
+
+
+@pytest.mark.parametrize("other", [payout("10000"), payout("1000", "payback")], ids=["two amounts", "two workflows"])
+def test_d4_of_two_at_once_under_one_key_one_wins(desk: Caller, payouts: None, other: dict[str, Any]) -> None:
+    token = desk.headers["Authorization"].removeprefix("Bearer ")
+    gate = threading.Barrier(2)
+
+    def send(body: dict[str, Any]) -> Any:
+        gate.wait(10)
+        return Caller(token).start(body, key="at-once")
+
+    with ThreadPoolExecutor(2) as pool:
+        answers = list(pool.map(lambda body: in_thread(lambda: send(body)), [payout("1000"), other]))
+    assert sorted(one.status_code for one in answers) == [201, 422]
+    [won], [lost] = ([one for one in answers if one.status_code == status] for status in (201, 422))
+    assert lost.json()["code"] == "parameters_differ" and won.json()["id"] == str(Run.objects.get().pk)
+    assert Run.objects.get().input == [payout("1000"), other][answers.index(won)]["input"]
 
 
 def test_a_key_belongs_to_the_integration_that_used_it(desk: Caller, other: Caller) -> None:

@@ -1,8 +1,8 @@
-"""Two at once, many rounds (RACE_ROUNDS, 200 unless told; `make races` plays a thousand of each).
+"""Two at once, many rounds (RACE_ROUNDS, otherwise `ROUNDS` or `FEWER`; `make races` plays a thousand of each).
 
 The rounds are on copies of one request that really waits, by two threads that keep their connections. The sides meet at
-a barrier before each round. Whichever has won starts a little later the next time, so that on any machine both win
-about as often and meet at the locks.
+a barrier before each round. Whichever has won starts a little later the next time, by twice as much where it had won
+before and by half as much where it had not, so that on any machine both win and meet at the locks.
 """
 
 import os
@@ -24,10 +24,28 @@ from runs.models import Event
 from tests.approvals import world
 
 ROUNDS = int(os.environ.get("RACE_ROUNDS", "200"))
-STEP = 0.0002  # by which the winner's next start is later, in seconds
-MOST = 0.02
+FEWER = int(os.environ.get("RACE_ROUNDS", "12"))  # where a side is a worker's whole step
+STEP, FIRST_STEP = 0.0002, 0.004  # by which the winner's next start is later, in seconds
+MOST = 5.0
 
 Side = Callable[[ApprovalRequest], Any]
+FirstWon = Callable[[Any, Any], bool]
+Before = Callable[[ApprovalRequest, float], None]
+
+
+@dataclass(slots=True)
+class Lead:
+    """`later`: seconds by which the first side starts later; the second one, where it is below zero."""
+
+    later: float = 0.0
+    step: float = FIRST_STEP
+    winner: bool | None = None
+
+    def moved(self, *, first_won: bool) -> None:
+        if self.winner is not None:
+            self.step = self.step * 2 if first_won == self.winner else max(STEP, self.step / 2)
+        self.winner = first_won
+        self.later = max(-MOST, min(MOST, self.later + (self.step if first_won else -self.step)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,28 +68,31 @@ def copies(asked: world.Asked, owner: psycopg.Connection, *, count: int = ROUNDS
     return list(ApprovalRequest.objects.exclude(pk=asked.request.pk).order_by("pk"))
 
 
+def nothing(request: ApprovalRequest, later: float) -> None:
+    """Done before a round."""
+
+
 def race(
     over: Sequence[ApprovalRequest],
     first: Side,
     second: Side,
     *,
-    first_won: Callable[[Any, Any], bool],
-    before: Callable[[ApprovalRequest], None] = lambda request: None,
+    first_won: FirstWon,
+    before: Before = nothing,
 ) -> list[Round]:
-    """One round for each request; `before` is called with it while both sides stand at the barrier."""
-    number = -1
-    lead = 0.0  # seconds by which the first side starts later; the second one, where it is below zero
+    """One round for each request; `before` is called with it, and with how much later the first side will start, while
+    both sides stand at the barrier. `first_won` is asked of what the two sides returned, where neither raised."""
+    number, lead = -1, Lead()
     results: list[list[Any]] = [[None, None] for _ in over]
     times: list[list[tuple[float, float]]] = [[(0.0, 0.0), (0.0, 0.0)] for _ in over]
 
     def begin() -> None:
-        nonlocal number, lead
-        if number >= 0:
-            won = first_won(*results[number])
-            lead = max(-MOST, min(MOST, lead + (STEP if won else -STEP)))
+        nonlocal number
+        if number >= 0 and not any(isinstance(one, Exception) for one in results[number]):
+            lead.moved(first_won=first_won(*results[number]))
         number += 1
         if number < len(over):
-            before(over[number])
+            before(over[number], lead.later)
 
     barrier = threading.Barrier(2, action=begin)
 
@@ -79,8 +100,8 @@ def race(
         try:
             connections["default"].ensure_connection()
             for place, request in enumerate(over):
-                barrier.wait(timeout=60)
-                late = lead if side == 0 else -lead
+                barrier.wait(timeout=120)
+                late = lead.later if side == 0 else -lead.later
                 if late > 0:
                     time.sleep(late)
                 began = time.perf_counter()
@@ -96,7 +117,7 @@ def race(
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=600)
+        thread.join(timeout=600 + 2 * len(over))
         assert not thread.is_alive()
     return [
         Round(request=request, first=pair[0], second=pair[1], contended=max(a[0], b[0]) < min(a[1], b[1]))
@@ -104,11 +125,11 @@ def race(
     ]
 
 
-def met(rounds: Sequence[Round]) -> None:
-    """Nobody met an exception, and it really was a race."""
+def met(rounds: Sequence[Round], *, share: float = 3 / 4) -> None:
+    """Nobody met an exception, and more than that share of it really was a race."""
     raised = [one for played in rounds for one in (played.first, played.second) if isinstance(one, BaseException)]
     assert not raised, raised[:3]
-    assert sum(one.contended for one in rounds) > len(rounds) * 3 // 4
+    assert sum(one.contended for one in rounds) > len(rounds) * share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

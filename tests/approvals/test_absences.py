@@ -146,6 +146,7 @@ def test_what_is_refused(anna: User, dora: User) -> None:
     assert away(anna, nobody).code == "cannot_vote"
     assert away(anna, dora, after=-5 * DAY).code == "over"
     now = clock.read()
+    assert away(anna, dora, begins=now + DAY, ends=now + DAY).code == "backwards"
     assert away(anna, dora, begins=now, ends=now + 400 * DAY).code == "too_long"
     far = dt.datetime(9999, 12, 31, 21, tzinfo=dt.timezone(dt.timedelta(hours=-5)))  # in UTC a year that none can read
     assert away(anna, dora, begins=far, ends=far + dt.timedelta(hours=2)).code == "too_far"

@@ -38,15 +38,15 @@ def problems(**fields: Any) -> list[str]:
 def test_one_group_by_itself_is_one_stage_and_its_document_is_stored_as_ever() -> None:
     old = world.document(quorum=2)
     verdict = evaluate(document=old, variables={})
-    assert verdict.groups is not None
-    assert verdict.groups.chain == (StageNeed(name="manager", groups=("manager",), quorum=2),)
+    assert verdict.need is not None
+    assert verdict.need.chain == (StageNeed(name="manager", groups=("manager",), quorum=2),)
     assert PolicyDocument.model_validate(old).stored(policy="p")["rules"] == old["rules"]
 
 
 def test_what_a_chain_asks() -> None:
     full = ask(clock="working", remind_after_minutes=60, escalate=[{"after_minutes": 90, "group": "heads"}])
     assert validate(document=document(full | {"when_late": "reject"})) == []
-    need = evaluate(document=document(full | {"when_late": "reject"}), variables={}).groups
+    need = evaluate(document=document(full | {"when_late": "reject"}), variables={}).need
     assert need is not None
     assert [stage.name for stage in need.chain] == ["Finance", "Legal"]
     assert need.chain[1].person == Person(within_limit=True, team="emea")
@@ -56,16 +56,16 @@ def test_what_a_chain_asks() -> None:
 
 def test_two_rules_add_up_stage_by_stage_and_all_stages_of_both_are_asked() -> None:
     stricter = ask(stages=[FINANCE | {"quorum": 1, "reject_at": 1}, LEGAL | {"quorum": 2}])
-    need = evaluate(document=document(ask(), stricter), variables={}).groups
+    need = evaluate(document=document(ask(), stricter), variables={}).need
     assert need is not None
     assert [(stage.quorum, stage.reject_at) for stage in need.chain] == [(2, 1), (2, 1)]
     for other in (ask(order="parallel"), ask(stages=[LEGAL, FINANCE]), ask(stages=[FINANCE])):
-        need = evaluate(document=document(ask(), other), variables={}).groups
+        need = evaluate(document=document(ask(), other), variables={}).need
         assert need is not None and need.in_order
         assert [stage.name for stage in need.chain] == ["Finance", "Legal"]
     heads = {"name": "Heads", "groups": ["heads"], "quorum": 1}
     more = document(ask(), ask(stages=[LEGAL, heads]))
-    need = evaluate(document=more, variables={}).groups
+    need = evaluate(document=more, variables={}).need
     assert need is not None and [stage.name for stage in need.chain] == ["Finance", "Legal", "Heads"]
     (warning,) = advise(document=more).warnings
     assert "finance or treasury, then legal where ask-2 asks legal, then heads" in str(warning)

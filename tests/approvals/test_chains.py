@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from approvals import queries, seating
+from approvals import queries, seating, voters
 from approvals.models import Absence, Decision, PolicyVersion, Remit, Stage, Vote
 from approvals.models.request import RequestState
 from approvals.requirement import Person, StageNeed
@@ -139,7 +139,7 @@ def test_what_the_inbox_finds_is_what_the_vote_takes() -> None:
         for groups in (("finance",), ("finance", "legal"), ("legal",)):
             asked = ask(StageNeed(name="Any", groups=groups, quorum=1, person=person), version=version)
             (stage,) = Stage.objects.filter(request=asked.request)
-            for user, known in seating.known(user_ids=[one.pk for one in people]).items():
+            for user, known in voters.known(user_ids=[one.pk for one in people]).items():
                 found = Stage.objects.filter(seating.stages_for(person=known), pk=stage.pk).exists()
                 assert found == seating.fits(stage=stage, person=known, proposal=asked.proposal), (user, person, groups)
 

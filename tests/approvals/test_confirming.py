@@ -66,11 +66,11 @@ def test_the_strictest_of_several_rules_counts_and_an_amount_that_is_not_there_c
     two["rules"].append(
         {**two["rules"][0], "id": "other", "ask": {**two["rules"][0]["ask"], "confirm": "reauthenticate"}}
     )
-    need = evaluate(document=two, variables={}).groups
+    need = evaluate(document=two, variables={}).need
     assert need is not None and need.confirm == "reauthenticate"
     assert evaluate(document=document("retype"), variables={}).code == "variable_missing"
     known = evaluate(document=document("retype"), variables={"amount_minor": 5, "currency": "USD"})
-    assert known.groups is not None and known.groups.confirm == "retype"
+    assert known.need is not None and known.need.confirm == "retype"
     for level, enough in (("click", False), ("retype", True), ("reauthenticate", True), ("", False)):
         asked = [Answered(need=StageNeed(name="manager", groups=("manager",), quorum=1), yes=1)]
         again = satisfied(decision_kind="people", asked=asked, in_order=False, confirm=level, verdict=known)

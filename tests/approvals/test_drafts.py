@@ -375,5 +375,5 @@ def test_whoever_decides_under_the_policy_makes_the_publisher_wait(
         thread.start()
         assert world.somebody_waits() and not results
         assert policies.governing(tool=world.TOOL) == first
-    thread.join(timeout=20)
+    thread.join(timeout=120)
     assert [one.code for one in results] == ["ok"]

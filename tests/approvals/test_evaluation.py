@@ -46,7 +46,7 @@ def test_deny_outweighs_ask_outweighs_allow(rules: list[tuple[str, bool]]) -> No
     expected = next((effect for effect in ("deny", "ask", "allow") if effect in hits), "deny")
     verdict = evaluate(document=document, variables={})
     assert verdict.effect == expected
-    assert (verdict.groups is not None) is (expected == "ask")
+    assert (verdict.need is not None) is (expected == "ask")
     assert bool(verdict.code and verdict.text) is (expected == "deny")
     assert verdict.code == ("" if expected != "deny" else "denied_by_rule" if hits else "no_rule")
 
@@ -103,7 +103,7 @@ def test_the_strictest_of_several_asks_counts() -> None:
         "rules": [rule("ask", number=1, quorum=2), rule("ask", number=2, respond_within_minutes=10), rule("allow")]
     }
     verdict = evaluate(document=document, variables={})
-    assert verdict.groups == Requirement(
+    assert verdict.need == Requirement(
         group="manager", quorum=2, respond_within=dt.timedelta(minutes=10), valid_for=dt.timedelta(minutes=60)
     )
     assert [found["id"] for found in verdict.rules] == ["r1", "r2"]
@@ -113,11 +113,11 @@ def test_two_groups_at_once_are_both_asked_in_the_order_of_the_rules() -> None:
     asks = [rule("ask", number=1), rule("ask", number=2, group="finance"), rule("ask", number=3, quorum=2)]
     document = {"rules": asks}
     verdict = evaluate(document=document, variables={})
-    assert verdict.groups is not None
-    assert [(stage.name, stage.quorum) for stage in verdict.groups.chain] == [("manager", 2), ("finance", 1)]
-    assert (verdict.groups.quorum, verdict.groups.in_order) == (3, False)
-    one = [Answered(need=verdict.groups.chain[0], yes=2)]
-    both = [*one, Answered(need=verdict.groups.chain[1], yes=1)]
+    assert verdict.need is not None
+    assert [(stage.name, stage.quorum) for stage in verdict.need.chain] == [("manager", 2), ("finance", 1)]
+    assert (verdict.need.quorum, verdict.need.in_order) == (3, False)
+    one = [Answered(need=verdict.need.chain[0], yes=2)]
+    both = [*one, Answered(need=verdict.need.chain[1], yes=1)]
     for asked, enough in ((one, False), (both, True)):
         said = satisfied(decision_kind="people", asked=asked, in_order=False, confirm="click", verdict=verdict)
         assert said is enough
@@ -129,8 +129,8 @@ def test_what_takes_more_than_a_click_is_not_answered_beforehand() -> None:
     for confirm, expected in (("click", {"USD": 500_000}), ("retype", None), ("reauthenticate", None)):
         both = [click, rule("ask", number=2, standing=True, confirm=confirm)]
         verdict = evaluate(document={"rules": both, "standing": terms}, variables={"amount_minor": 5})
-        assert verdict.groups is not None
-        assert (verdict.groups.confirm, verdict.groups.standing) == (confirm, expected)
+        assert verdict.need is not None
+        assert (verdict.need.confirm, verdict.need.standing) == (confirm, expected)
         found = [str(one) for one in validate(document={"rules": both, "standing": terms})]
         assert bool(found) is (expected is None), found
         assert all(one.startswith("r2, ask.standing: is true, but a yes to this rule takes") for one in found)
@@ -160,7 +160,7 @@ def test_small_credits_of_one_account_in_a_day_need_a_manager_once_they_add_up(c
     assert credit(currency=currency, amount_minor=100, before=limit - 100).effect == "allow"
     verdict = credit(currency=currency, amount_minor=100, before=limit - 99)
     assert (verdict.effect, [one["id"] for one in verdict.rules]) == ("ask", ["account-day"])
-    assert verdict.groups is not None and (verdict.groups.group, verdict.groups.quorum) == ("manager", 1)
+    assert verdict.need is not None and (verdict.need.group, verdict.need.quorum) == ("manager", 1)
     (window,) = verdict.windows
     assert (window.need.by, window.need.hours, window.total_minor) == ("account", 24, limit + 1)
 
@@ -170,9 +170,9 @@ def test_the_reference_case_asks_one_manager(before: int) -> None:
     verdict = credit(before=before)
     assert verdict.windows == []
     assert verdict.rules == [{"id": "usd-manager", "text": "Credits above $1,000.00 USD need a support manager"}]
-    assert verdict.groups is not None
-    assert (verdict.groups.group, verdict.groups.quorum) == ("manager", 1)
-    assert (verdict.groups.respond_within, verdict.groups.valid_for) == (dt.timedelta(hours=4), dt.timedelta(hours=1))
+    assert verdict.need is not None
+    assert (verdict.need.group, verdict.need.quorum) == ("manager", 1)
+    assert (verdict.need.respond_within, verdict.need.valid_for) == (dt.timedelta(hours=4), dt.timedelta(hours=1))
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def beside(asked: world.Asked, who: User, others_work: Callable[[], Any]) -> Vot
         thread.start()
         assert world.somebody_waits(), "the vote did not wait"
         assert results == []
-    thread.join(timeout=20)
+    thread.join(timeout=120)
     assert len(results) == 1, "the vote broke off"
     found: VoteResult = results[0]
     return found
@@ -156,9 +156,9 @@ def test_of_two_votes_at_once_the_second_counts_the_first(
 
     thread = threading.Thread(target=first)
     thread.start()
-    assert counted.wait(timeout=20)
+    assert counted.wait(timeout=120)
     second = world.cast(asked, bert)
-    thread.join(timeout=30)
+    thread.join(timeout=120)
     assert waited == [True]
     assert (results["first"].code, second.code, second.detail["votes_for"]) == ("voted", "approved", 2)
     assert Decision.objects.get().approved

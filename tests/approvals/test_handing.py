@@ -5,6 +5,7 @@ from django.contrib.auth.models import Group, Permission, User
 
 from approvals import queries, seating
 from approvals.models import Notice, Stage
+from approvals.models.request import RequestState
 from approvals.requirement import StageNeed
 from approvals.services import handing, telling
 from approvals.services.handing import HandingResult
@@ -97,7 +98,7 @@ def test_whoever_was_added_is_asked_again_by_the_successor(people: dict[str, Use
     with world.transaction.atomic(durable=True):
         run = world.Run.objects.select_for_update().get(pk=asked.run.pk)
         actor = principals.system()
-        world.requests.close_open(run=run, to=world.RequestState.SUPERSEDED, why="moved", actor=actor)
+        world.requests.close_open(run=run, to=RequestState.SUPERSEDED, why="moved", actor=actor)
         next_one = world.open_one(run, asked.proposal, asked.version, supersedes=asked.request)
     assert [one.name for one in next_one.stages.order_by("position")] == ["manager", "Other"]
 
@@ -156,8 +157,6 @@ def test_whoever_was_added_and_could_not_answer_is_not_asked_by_the_successor(
         world.propose(of=asked.run, rests_on=rests_on, by=principals.of_user(user=people["other"]))
     with world.transaction.atomic(durable=True):
         run = world.Run.objects.select_for_update().get(pk=asked.run.pk)
-        world.requests.close_open(
-            run=run, to=world.RequestState.SUPERSEDED, why="another amount", actor=principals.system()
-        )
+        world.requests.close_open(run=run, to=RequestState.SUPERSEDED, why="another amount", actor=principals.system())
         next_one = world.open_one(run, asked.proposal, asked.version, supersedes=asked.request)
     assert [one.name for one in next_one.stages.all()] == ["manager"]

@@ -10,11 +10,14 @@ import psycopg
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
+from agentops.pages import inbox_filters
 from approvals import lists, queries
 from approvals.models import ApprovalRequest
+from approvals.services import staffing as looking
+from runs.models import Run
 from tests.approvals import world
+from tests.statements_sent import statements_sent
 
 pytestmark = pytest.mark.usefixtures("db")
 MANY = 12_000
@@ -57,11 +60,13 @@ def anna(db: str, owner: psycopg.Connection) -> User:
     return anna
 
 
-def most_read(work: Callable[[], Any]) -> int:
-    """The most rows that a statement of it takes from one table or index, by the plans that the database chose."""
-    with CaptureQueriesContext(connection) as taken:
+def most_read(work: Callable[[], Any], *, of: str = "approvals_approvalrequest") -> int:
+    """The most rows that a statement of it takes from one table or index, by the plans that the database chose. Looked
+    at are the statements that name the table `of`."""
+    with statements_sent() as sent:
         work()
-    asked = [one["sql"] for one in taken.captured_queries if "approvals_approvalrequest" in one["sql"]]
+    reads = [one for one in sent if one.lstrip().startswith(("SELECT", "WITH"))]
+    asked = [sql for sql in reads if of in sql]
     assert asked
     plans = []
     for sql in asked:
@@ -122,9 +127,41 @@ def test_what_is_searched_and_ordered_is_found_by_index(anna: User, monkeypatch:
         {"least": "1011.00", "most": "1012.00", "currency": "USD"},
         {"rule": "service-credits/no-such"},
         {"tool": "no.such"},
+        {"age": "hour"},  # those that have waited longest are due last, so the list begins with thousands of others
     ):
         for tab in ("mine", "all"):
             listing = lists.read({"tab": tab, **wanted}).listing
             assert listing.filters, wanted
             read[f"{tab} {wanted}"] = most_read(partial(lists.page, user=anna, listing=listing, limit=51))
+    read["who started any"] = most_read(partial(inbox_filters.choices, lists.Listing()), of="runs_run")
     assert {name: most for name, most in read.items() if most >= MANY // 8} == {}
+
+
+# all but some hundreds of those that nobody can answer are Anna's as well: waking each takes a while
+MOST_ARE_HERS = """
+UPDATE approvals_stage s SET groups = hers.groups
+  FROM approvals_approvalrequest a, (SELECT groups FROM approvals_stage WHERE groups <> '["others"]' LIMIT 1) hers
+ WHERE a.id = s.request_id AND a."group" = 'others' AND a.amount_minor % 16 <> 1
+"""
+
+
+def test_a_look_for_what_nobody_can_answer_reads_its_part_and_goes_round(anna: User, owner: psycopg.Connection) -> None:
+    """Nobody is of the other group: those that only it is asked are found, each once; of Anna's there is none."""
+    owner.execute(MOST_ARE_HERS)
+    part, found = 1_000, 0
+    for of in ("approvals_stage", "runs_run"):
+        look = partial(looking.work_off, limit=1, looked_at=part)
+        assert most_read(look, of=of) <= 2 * part, of
+    Run.objects.update(state="awaiting_approval", wake_at=None)
+    last, looks = None, 0
+    while looks == 0 or last is not None:
+        looked = looking.work_off(after=last, limit=part, looked_at=part)
+        assert last is None or looked.last is None or looked.last > last
+        last, looks, found = looked.last, looks + 1, found + looked.woken
+    unanswered = Run.objects.filter(approval_requests__state="open", approval_requests__stages__groups=["others"])
+    assert found == unanswered.count() == unanswered.filter(wake_at__isnull=False).count() > 500
+    assert Run.objects.filter(wake_at__isnull=False).count() == found
+    assert looks == MANY * 9 // 10 // part + 1
+    few = looking.work_off(limit=7, looked_at=part)
+    assert few.woken == 7 and few.last is not None
+    assert looking.work_off(after=few.last, limit=1, looked_at=part).woken == 1

@@ -145,7 +145,7 @@ def test_whoever_reads_under_lock_makes_the_publisher_wait_and_never_sees_half()
         assert world.somebody_waits()
         assert not changed.is_set()
         assert policies.governing(tool=world.TOOL) == first
-    other.join(timeout=20)
+    other.join(timeout=120)
     assert changed.is_set()
     with transaction.atomic():
         held = policies.governing(tool=world.TOOL, lock=True)

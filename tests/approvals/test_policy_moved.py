@@ -91,5 +91,5 @@ def test_a_yes_of_an_escalation_is_not_enough_for_a_policy_without_it() -> None:
         run = Run.objects.select_for_update().get(pk=asked.run.pk)
         held = world.requests.lock_for_sending(run=run, proposal=asked.proposal)
     assert held is not None and [one.also for one in held.answered] == [("leads",)]
-    need = world.verdict().groups
+    need = world.verdict().need
     assert need is not None and not enough(asked=held.answered, in_order=False, wanted=need)

@@ -7,6 +7,7 @@ from django.db import DatabaseError, connection, transaction
 from approvals.models import ApprovalRequest, Decision, PolicyVersion, Refusal, Viewing, Vote
 from approvals.models.request import RequestState
 from approvals.services import requests
+from runs.ids import new_id
 from runs.models import Evidence
 from runs.services import principals
 from tests.approvals import world
@@ -100,3 +101,18 @@ def test_no_second_vote_and_no_second_decision_of_a_request(decided: world.Asked
     # the stage has its people, so it takes no vote at all
     for table, columns, state in (("approvals_vote", vote, "23001"), ("approvals_decision", decision, "23505")):
         assert sqlstate(f"INSERT INTO {table} (id, {columns}) {copy.format(columns, table)}") == state
+
+
+def test_an_amount_is_whole_positive_and_of_a_currency_or_there_is_none(decided: world.Asked) -> None:
+    changed = f'{{"id": "{new_id()}", "number": 2, "identity": "another"}}'
+
+    def proposing(minor: str, currency: str) -> str | None:
+        money = f"jsonb_build_object('amount_minor', {minor}::bigint, 'currency', '{currency}')"
+        made = f"(jsonb_populate_record(one, '{changed}'::jsonb || {money})).*"
+        return sqlstate(f"INSERT INTO runs_proposal SELECT {made} FROM runs_proposal one")
+
+    assert {proposing(*good) for good in (("1", "JPY"), ("999999999999999", "KWD"), ("NULL", ""))} == {None}
+    for minor in ("0", "-5", "1000000000000000", "NULL"):
+        assert proposing(minor, "USD") == "23514", minor
+    for currency in ("", "usd", "US", "١٢٣"):
+        assert proposing("1", currency) == "23514", currency

@@ -6,8 +6,7 @@ from typing import Any
 import psycopg
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection, transaction
-from django.test.utils import CaptureQueriesContext
+from django.db import transaction
 
 from approvals import lists, queries
 from approvals.models import ApprovalRequest
@@ -16,6 +15,7 @@ from approvals.services import requests
 from runs.models import Run
 from runs.services import principals
 from tests.approvals import world
+from tests.statements_sent import statements_sent
 
 pytestmark = pytest.mark.usefixtures("db")
 
@@ -120,12 +120,10 @@ def test_the_number_of_queries_does_not_grow(tab: Any) -> None:
                 world.cast(asked, anna)
             else:
                 world.cast(asked, bert)
-        with CaptureQueriesContext(
-            connection,
-        ) as captured:
+        with statements_sent() as sent:
             rows = lists.page(user=anna, listing=lists.Listing(tab=tab), limit=50)
             for row in rows:
                 touch(row)
         assert len(rows) == 1 + round_ * 5
-        counts.append(len(captured))
+        counts.append(len(sent))
     assert counts[0] == counts[1] <= 9

@@ -100,7 +100,7 @@ def test_whoever_changes_rights_waits_for_a_vote_that_is_using_them(change: str)
         other.start()
         assert world.somebody_waits()
         assert not changed.is_set()
-    other.join(timeout=20)
+    other.join(timeout=120)
     assert changed.is_set()
 
 
@@ -129,7 +129,7 @@ def test_a_vote_waits_for_a_removal_under_way_and_then_sees_it(owner: psycopg.Co
         other.start()
         assert world.somebody_waits()
         assert results == []
-    other.join(timeout=20)
+    other.join(timeout=120)
     assert [result.code for result in results] == ["no_right"]
     assert Decision.objects.count() == 0
 

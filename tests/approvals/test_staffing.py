@@ -24,7 +24,7 @@ HOUR = dt.timedelta(hours=1)
 def missing(asked: world.Asked, *escalating: str) -> str:
     chain = seating.stages_of(request=asked.request)
     short = staffing.missing(request=asked.fresh(), stages=chain, escalating=escalating)
-    return "" if short is None else short.name
+    return "" if short is None else short.stage.name
 
 
 def gone(*users: User) -> None:
@@ -101,6 +101,38 @@ def test_a_stage_is_found_whose_last_person_could_not_answer_it() -> None:
     assert world.cast(both, lena).code == "voted" and due() == 1
     gone(lars)
     assert due() == 2
+
+
+def test_a_stage_is_found_that_is_left_with_fewer_than_it_takes() -> None:
+    anna, bert = world.user("anna"), world.user("bert")
+    asked = world.ask(quorum=2)
+    assert due() == 0
+    gone(anna)
+    assert due() == 1
+    User.objects.filter(pk=anna.pk).update(is_active=True)
+    assert due() == 0
+    assert world.cast(asked, anna).code == "voted" and due() == 0
+    anna.groups.clear()  # so that her yes counts no more
+    assert due() == 1
+    chris = world.user("chris")
+    assert due() == 0
+    assert [world.cast(asked, who).code for who in (bert, chris)] == ["voted", "approved"]
+
+
+def test_a_stage_is_found_whose_only_person_an_other_one_needs_or_whose_turn_comes_later() -> None:
+    world.user("boss")
+    version = world.policy()
+    anna = world.user("anna", group="finance")
+    carla = world.user("carla", group="legal")
+    for in_order in (True, False):
+        world.ask(version=version, quorum=2, stages=(FINANCE, LEGAL), in_order=in_order)
+    assert due() == 0
+    gone(carla)
+    assert due() == 2
+    anna.groups.add(world.voters("legal"))
+    assert due() == 2  # who answers once
+    world.user("anton", group="finance")
+    assert due() == 0
 
 
 def test_what_was_handed_to_a_group_that_has_nobody_any_more_waits_for_all() -> None:

@@ -85,7 +85,7 @@ def verdict(*, quorum: int = 1, most: int | None = 500_000, group: str = "manage
         standing=None if most is None else {"USD": most},
         **more,
     )
-    return Verdict(effect="ask", rules=[{"id": "ask", "text": "x"}], groups=need)
+    return Verdict(effect="ask", rules=[{"id": "ask", "text": "x"}], need=need)
 
 
 def covers(run: Run, *, minor: int = 120_000, known: dict[str, Any] | None = None, **of: Any) -> Any:
@@ -365,7 +365,7 @@ def test_only_one_stage_of_its_group_is_answered_beforehand() -> None:
 
     one = {"name": "Managers", "groups": ["manager"], "quorum": 1}
     assert validate(document=staged(one)) == []
-    need = evaluate(document=staged(one), variables={}).groups
+    need = evaluate(document=staged(one), variables={}).need
     assert need is not None and need.standing == {"USD": 500_000}
     for stages in (
         [one, {"name": "Finance", "groups": ["finance"], "quorum": 1}],
@@ -373,5 +373,5 @@ def test_only_one_stage_of_its_group_is_answered_beforehand() -> None:
         [one | {"person": {"within_limit": True}}],
     ):
         assert [found.field for found in validate(document=staged(*stages))] == ["ask.standing"]
-        need = evaluate(document=staged(*stages), variables={}).groups
+        need = evaluate(document=staged(*stages), variables={}).need
         assert need is not None and need.standing is None

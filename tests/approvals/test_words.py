@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from approvals.words import SENTENCES, is_blank, sentence, storable
+from approvals.words import NOT_COUNTED, SENTENCES, is_blank, sentence, storable
 from runs.texts import one_line
 
 
@@ -22,6 +22,15 @@ def test_a_missing_detail_never_breaks_a_sentence(code: str) -> None:
 def test_times_are_said_with_their_zone() -> None:
     words = sentence(code="expired", detail={"at": "2026-11-29T15:03:00+01:00"})
     assert "29 November 2026 at 14:03 UTC" in words
+
+
+def test_only_who_has_answered_is_told_that_it_did_not_count() -> None:
+    counted = "answer was not counted"
+    told = {code for code in SENTENCES if counted in sentence(code=code)}
+    assert told == NOT_COUNTED
+    assert not [code for code in SENTENCES if counted in sentence(code=code, answered=False)]
+    own = {"by": "Maya", "choice": "approve", "at": "2026-11-29T15:03:00+00:00", "yours": True}
+    assert sentence(code="decided", detail=own) == "You approved this on 29 November 2026 at 15:03 UTC. It counts once."
 
 
 def test_braces_in_a_name_are_only_a_name() -> None:

@@ -15,10 +15,9 @@ from django.db import connections, transaction
 from approvals import queries
 from approvals.evaluation import Verdict
 from approvals.models import ApprovalRequest, PolicyVersion
-from approvals.models.request import RequestState
 from approvals.requirement import Requirement
 from approvals.services import requests, votes
-from runs import clock, transitions
+from runs import transitions
 from runs.actions import Action
 from runs.canonical import digest
 from runs.models import Event, Evidence, Principal, Proposal, Run
@@ -69,7 +68,7 @@ def verdict(*, quorum: int = 1, group: str = "manager", **more: Any) -> Verdict:
     return Verdict(
         effect="ask",
         rules=[{"id": "ask", "text": "A manager decides"}],
-        groups=Requirement(
+        need=Requirement(
             group=group,
             quorum=quorum,
             respond_within=dt.timedelta(minutes=240),
@@ -199,7 +198,7 @@ def open_one(
 ) -> ApprovalRequest:
     binding = queries.newest_binding(run=of, proposal=proposal)
     assert binding is not None
-    return requests.open_request(
+    request, _ = requests.open_request(
         run=of,
         proposal=proposal,
         version=version,
@@ -210,6 +209,7 @@ def open_one(
         supersedes=supersedes,
         actor=principals.system(),
     )
+    return request
 
 
 def cast(asked: Asked, who: User, choice: str = "approve", **kw: Any) -> votes.VoteResult:
@@ -234,7 +234,7 @@ def at_once(*actions: Callable[[], Any]) -> list[Any]:
     def work(index: int, action: Callable[[], Any]) -> None:
         try:
             connections["default"].ensure_connection()
-            barrier.wait(timeout=20)
+            barrier.wait(timeout=120)
             results[index] = action()
         except Exception as error:  # noqa: BLE001  # handed back, so that the test sees it
             results[index] = error
@@ -245,12 +245,12 @@ def at_once(*actions: Callable[[], Any]) -> list[Any]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=60)
+        thread.join(timeout=120)
         assert not thread.is_alive()
     return results
 
 
-def somebody_waits(*, seconds: float = 20) -> bool:
+def somebody_waits(*, seconds: float = 120) -> bool:
     """Whether, within a time, some other session of this database stands before a lock that is held."""
     until = time.monotonic() + seconds
     while True:
@@ -265,14 +265,3 @@ def somebody_waits(*, seconds: float = 20) -> bool:
         if time.monotonic() >= until:
             return False
         time.sleep(0.01)
-
-
-def expire_as_the_engine_does(request_id: uuid.UUID) -> bool:
-    """What a worker does when it finds an open request past its time: under the locks, by the clock after them."""
-    with transaction.atomic(durable=True):
-        request = requests.lock_with_run(request_id=request_id)
-        if request.state != RequestState.OPEN or clock.now() < request.respond_by:
-            return False
-        why = "nobody answered in time"
-        requests.close_open(run=request.run, to=RequestState.EXPIRED, why=why, actor=principals.system())
-        return True

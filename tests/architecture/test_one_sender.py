@@ -20,7 +20,7 @@ MADE_IN = {
     "Operation": {"reconciliation/services/execute.py:_spend"},
     "Reservation": {"reconciliation/services/execute.py:_spend"},
     "Decision": {
-        "approvals/services/votes.py:_decide",
+        "approvals/services/deciding.py:decide",
         "approvals/services/requests.py:policy_decision",
         "approvals/services/standing_use.py:decide",
     },
@@ -31,7 +31,6 @@ MADE_IN = {
 WRITES_ROWS = {
     "runs/record.py:",
     "runs/db.py:edges",  # for migrations
-    "runs/db.py:edges_also",
     "reconciliation/services/gates.py:",  # what all workers share is written and asked for by one statement
     "reconciliation/services/holds.py:take",
     "reconciliation/their_names.py:",  # kept unless it is taken, in one statement

@@ -37,3 +37,5 @@ def test_a_small_one_prints_every_figure() -> None:
     assert float(figures["statement, time a line, 120 beside 40"]) > 0
     lists = [name for name, figure in figures.items() if re.fullmatch(r"([\d.]+ +)+\d+, \d+( +above 1.5)?", figure)]
     assert {"tab mine", "filter customer", "decided, largest", "further down", "a decision page"} <= set(lists)
+    for size in ("200", "400"):
+        assert re.search(rf"^  {size}: [\d.]+, \d+ queries$", done.stdout, flags=re.MULTILINE)

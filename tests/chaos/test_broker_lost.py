@@ -52,20 +52,20 @@ def test_a_worker_with_messages_in_hand_outlives_its_broker(valkey: EmbeddedValk
             return int(client.hlen("unacked"))
 
     try:
-        eventually(lambda: " ready." in log.read_text(), seconds=40)
+        eventually(lambda: " ready." in log.read_text(), seconds=120)
         publish()
-        eventually(lambda: TRIED in log.read_text(), seconds=40)  # with one in hand it listens for another
+        eventually(lambda: TRIED in log.read_text(), seconds=120)  # with one in hand it listens for another
         assert in_hand() == 1
         assert valkey.process is not None
         valkey.process.kill()
         valkey.process.wait()
         eventually(lambda: "Connection to broker lost" in log.read_text())
         valkey.start()
-        eventually(lambda: log.read_text().count("Connected to") >= 2 or worker.poll() is not None, seconds=40)
+        eventually(lambda: log.read_text().count("Connected to") >= 2 or worker.poll() is not None, seconds=120)
         # what was in hand is finished only now, in vain: the database of this test does not exist
-        eventually(lambda: GIVEN_UP in log.read_text() or worker.poll() is not None, seconds=40)
+        eventually(lambda: GIVEN_UP in log.read_text() or worker.poll() is not None, seconds=120)
         publish()
-        eventually(lambda: in_hand() == 1 or worker.poll() is not None, seconds=40)
+        eventually(lambda: in_hand() == 1 or worker.poll() is not None, seconds=120)
         assert worker.poll() is None, log.read_text()
     finally:
         os.killpg(worker.pid, signal.SIGKILL)

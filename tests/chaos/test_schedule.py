@@ -1,5 +1,6 @@
 """The schedule comes from the seed alone, and holds enough of everything before anything starts."""
 
+import json
 import os
 import subprocess
 import sys
@@ -7,10 +8,13 @@ from collections import Counter
 
 import pytest
 
+from agentops.chaos.course import AT_ONCE
+from agentops.chaos.load import world
 from agentops.chaos.scale import PARTS, BadScale, Scale, for_minutes
 from agentops.chaos.schedule import CREDIT, EVENT_OTHERS, EVENT_SHARES, LOOKUP_AFTER, MODES, SHARES, make
 from agentops.local.variables import ROOT
 from agentops.sandbox.modes import MODES as KNOWN
+from agentops.sandbox.wire import MAX_BODY_BYTES
 
 DEFAULT, LONG = for_minutes(""), for_minutes("30")
 
@@ -34,6 +38,15 @@ def test_the_same_seed_gives_the_same_schedule_in_another_process_too() -> None:
     assert len(found) == 1
     assert make(seed=7, scale=DEFAULT) == make(seed=7, scale=DEFAULT)
     assert make(seed=7, scale=DEFAULT) != make(seed=8, scale=DEFAULT)
+
+
+@pytest.mark.parametrize("scale", [DEFAULT, LONG])
+def test_the_sandbox_takes_the_customers_as_they_are_sent_to_it(scale: Scale) -> None:
+    customers = make(seed=1, scale=scale).customers
+    sent = [world(customers[first : first + AT_ONCE]) for first in range(0, len(customers), AT_ONCE)]
+    assert max(len(json.dumps(one)) for one in sent) < MAX_BODY_BYTES / 2
+    whole = len(json.dumps(world(customers)))
+    assert (whole > MAX_BODY_BYTES) == (scale == LONG), "one body would have done"
 
 
 @pytest.mark.parametrize("scale", [DEFAULT, LONG])

@@ -8,7 +8,7 @@ from django.db import transaction
 from agentops.events import process_events
 from reconciliation import late, moves
 from reconciliation.models import Case, Operation
-from reconciliation.services import looks, settle
+from reconciliation.services import looks, lookups
 from runs import clock
 from runs.models import Run
 from runs.services import principals
@@ -63,7 +63,7 @@ def want_look(operation: Operation) -> None:
 
 def lookup_brings(operation: Operation, *records: Record) -> None:
     """Somebody asks, and is shown these, whatever billing has."""
-    settle.record_lookup(
+    lookups.record_lookup(
         operation_id=operation.pk,
         lookup=Lookup(records=records, pages=1),
         problem="",

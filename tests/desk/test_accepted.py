@@ -35,7 +35,7 @@ def ask_now(run: Run) -> None:
 
 def known(world: World, operation: Operation, desk: Desk) -> None:
     """Billing has made up its mind by now."""
-    until = time.monotonic() + 20
+    until = time.monotonic() + 120
     while time.monotonic() < until:
         desk.ask(operation)
         operation.refresh_from_db()

@@ -15,6 +15,7 @@ from reconciliation.models import Case, Correction, Operation
 from reconciliation.services import cases
 from runs import record
 from runs.models import Event, Principal, Run
+from runs.one_by_one import NotAll
 from runs.services import principals
 from tests.desk.conftest import Desk
 from tests.desk.outside import again, lookup_brings, note, void
@@ -28,7 +29,7 @@ def totals() -> list[int]:
 
 
 def doubted(desk: Desk, operation: Operation) -> Case:
-    desk.until_proof(operation.run)
+    desk.until_proof()
     result = cases.doubt(operation_id=operation.pk, principal=desk.tomas, reason="the customer says so")
     assert result.ok, result
     return Case.objects.get(pk=result.detail["case"])
@@ -76,7 +77,7 @@ def test_what_no_longer_stands_is_taken_back(world: World, desk: Desk, done: Run
 def test_what_was_settled_as_not_done_and_was_is_owned_up_to(world: World, desk: Desk) -> None:
     run = world.unknown("timeout_without_effect")
     case = desk.case(run)
-    desk.until_proof(run)
+    desk.until_proof()
     assert desk.settle(case, "did_not") == "ok"
     operation = world.credit(run)
     reference = again(operation)
@@ -141,7 +142,7 @@ def _admin(name: str) -> Any:
 def test_what_another_has_done_in_its_place_is_not_counted_too(world: World, desk: Desk) -> None:
     run = world.unknown("timeout_without_effect")
     case = desk.case(run)
-    desk.until_proof(run)
+    desk.until_proof()
     assert desk.settle(case, "did_not") == "ok"
     second = world.work(world.start("CS-8812", key="once more"))
     world.vote(second)
@@ -179,7 +180,7 @@ def test_a_customer_who_was_told_is_written_to_by_a_run_of_its_own(
     void(note(0, world))
     case = doubted(desk, operation)
     assert desk.settle(case, "did_not") == "ok"
-    with monkeypatch.context() as broken, pytest.raises(corrected.NotStarted, match=case.label):
+    with monkeypatch.context() as broken, pytest.raises(NotAll, match=case.label):
         broken.setattr(corrected, "_notice", lambda entry: entry.no_such_field)
         start_notices(limit=10)
     assert (start_notices(limit=10), start_notices(limit=10)) == (1, 0)

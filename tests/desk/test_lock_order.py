@@ -19,7 +19,7 @@ from runs.services import external_events
 from tests.desk.conftest import Desk
 from tests.engine.conftest import World
 
-LOCK = re.compile(r'\bFROM "?(\w+)"?.*\bFOR (?:NO KEY )?(?:UPDATE|SHARE)', re.DOTALL)
+LOCK = re.compile(r'\bFROM "?(\w+)"?.*\bFOR (?:NO KEY )?(?:UPDATE|SHARE)(?: OF "(\w+)")?', re.DOTALL)
 # statements of our own that lock what they write: a lease held, a named resource, a tool's row
 WRITTEN = re.compile(r"^\s*(?:INSERT INTO|UPDATE) (runs_run|reconciliation_resourcehold|reconciliation_dependency)\b")
 BEGINS = ("BEGIN", "COMMIT", "ROLLBACK")
@@ -46,7 +46,7 @@ class Seen:
         found = LOCK.search(sql) or (WRITTEN.search(sql) if connection.in_atomic_block else None)
         if found is not None and "SKIP LOCKED" not in sql:
             asked = (params["run"],) if isinstance(params, dict) and "run" in params else params
-            self.transactions[-1].append((found.group(1), asked))
+            self.transactions[-1].append((found.group(found.lastindex or 1), asked))
         if FREEZES in sql:
             self.transactions[-1].append((FREEZES, params))
         return execute(sql, params, many, context)

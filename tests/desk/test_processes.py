@@ -58,10 +58,11 @@ def dead_sender(world: World, owner: psycopg.Connection) -> tuple[Run, WorkerPro
 def test_a_sender_from_before_the_last_start_is_gone_by_a_persons_word(
     world: World, desk: Desk, owner: psycopg.Connection
 ) -> None:
+    desk.really_waits = True
     run, sender = dead_sender(world, owner)
     run = world.work(run, until=lambda one: world.credit(one).probes_made >= 2)
     case = desk.case(run)
-    desk.until_proof(run)
+    desk.until_proof()
     assert desk.settle(case, "did_not") == "sender_may_wake"
 
     def gone(evidence: str) -> str:
@@ -121,6 +122,7 @@ def test_the_end_of_a_process_waits_for_the_attempt_that_it_opens(
 
 
 def test_at_its_next_start_a_machine_ends_what_ran_before(world: World, desk: Desk, owner: psycopg.Connection) -> None:
+    desk.really_waits = True
     run, sender = dead_sender(world, owner)
     out = StringIO()
     call_command("processes_ended", stdout=out)

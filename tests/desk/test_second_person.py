@@ -86,7 +86,7 @@ def test_nothing_comes_of_it_until_another_admin_confirms(desk: Desk, noor: Prin
 @pytest.mark.parametrize("verdict", ["happened", "differently", "did_not", "twice"])
 def test_every_verdict_takes_two_above_the_limit(desk: Desk, noor: Principal, case: Case, verdict: str) -> None:
     if verdict == "did_not":
-        desk.until_proof(case.operation.run)
+        desk.until_proof()
     digest = propose(desk, case, verdict)
     without_effect(case)
     assert confirm(desk, case, noor, digest).ok
@@ -96,7 +96,7 @@ def test_every_verdict_takes_two_above_the_limit(desk: Desk, noor: Principal, ca
 
 
 def test_noting_takes_two_as_well(desk: Desk, noor: Principal, case: Case) -> None:
-    desk.until_proof(case.operation.run)
+    desk.until_proof()
     assert confirm(desk, case, noor, propose(desk, case, "did_not")).ok
     found(desk, case.operation, shown(case.operation))
     later = desk.case(case.operation.run)
@@ -178,7 +178,7 @@ def test_what_billing_shows_has_to_be_what_it_showed(world: World, desk: Desk, n
 
 def test_what_rules_a_verdict_out_rules_out_confirming_it(desk: Desk, noor: Principal, case: Case) -> None:
     digest = propose(desk, case)  # too early for billing's none to be proof
-    desk.until_proof(case.operation.run)
+    desk.until_proof()
     assert confirm(desk, case, noor, digest).code == "none_recorded"
     without_effect(case)
 
@@ -227,7 +227,7 @@ def test_proposing_and_confirming_lock_in_the_one_order(
 
 
 def at_once(*acts: Callable[[], str]) -> list[str]:
-    barrier, codes = threading.Barrier(len(acts), timeout=20), [""] * len(acts)
+    barrier, codes = threading.Barrier(len(acts), timeout=120), [""] * len(acts)
 
     def run(number: int) -> None:
         try:

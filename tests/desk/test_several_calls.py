@@ -7,8 +7,8 @@ import time
 from django.db import connections
 
 from reconciliation.models import Attempt, Case, Observation
-from reconciliation.services import settle
-from reconciliation.services.settle import Answer, Result
+from reconciliation.services import answers
+from reconciliation.services.answers import Answer, Result
 from runs import clock
 from runs.tools.base import Record
 from runs.tools.registry import tool
@@ -22,6 +22,7 @@ LIST = "billing.credit_notes.list"
 def test_one_found_while_another_call_is_out_is_not_the_end(world: World, desk: Desk) -> None:
     """The first call worked and billing's list lags; the second goes out under a key that billing did not keep. While
     it is out somebody asks: one is found. The second then makes another and its answer is lost."""
+    desk.really_waits = True
     run = world.unknown("execute_and_timeout")
     operation = world.credit(run)
     world.sandbox.settings(key_retention_seconds=0)
@@ -60,7 +61,7 @@ def test_of_several_calls_what_is_shown_counts_once_all_are_over(world: World, d
     answered(desk, second, Result.AMBIGUOUS)
     lookup_brings(operation, shown)
     assert world.credit(run).state == "unknown", "it has not answered, and may still arrive"
-    desk.until_proof(run)
+    desk.until_proof()
     lookup_brings(operation, shown)
     assert (world.credit(run).state, world.credit(run).external_reference) == ("succeeded", "CN-1")
 
@@ -68,7 +69,7 @@ def test_of_several_calls_what_is_shown_counts_once_all_are_over(world: World, d
 def answered(desk: Desk, attempt: Attempt, result: Result) -> None:
     answer = Answer(result=result, detail="no answer within the limit")
     contract = tool(attempt.operation.tool).contract
-    settle.record_answer(attempt_id=attempt.pk, answer=answer, contract=contract, actor=desk.tomas)
+    answers.record_answer(attempt_id=attempt.pk, answer=answer, contract=contract, actor=desk.tomas)
 
 
 def test_no_answer_to_a_call_of_a_settled_operation_wants_one_more_look(world: World, desk: Desk) -> None:

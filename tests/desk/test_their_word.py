@@ -105,7 +105,7 @@ def test_a_second_one_in_another_currency_cannot_be_booked(world: World, desk: D
 def test_it_happened_is_not_taken_against_a_conclusive_none(world: World, desk: Desk) -> None:
     run = world.unknown("timeout_without_effect")
     case = desk.case(run)
-    desk.until_proof(run)
+    desk.until_proof()
     more: dict[str, Any] = {"reference": "CN-TYPO", "actual_minor": 5, "other_reference": "CN-2"}
     refused = {desk.settle(case, verdict, **more) for verdict in ("happened", "differently", "twice")}
     assert refused == {"none_recorded"}
@@ -118,7 +118,7 @@ def test_what_is_void_did_not_happen(world: World, desk: Desk) -> None:
     case, named = desk.case(run), reference(world)
     void(world)
     assert desk.settle(case, "happened", reference=named) == "undone"
-    desk.until_proof(run)
+    desk.until_proof()
     assert desk.settle(case, "happened", reference="CN-TYPO") == "none_recorded"
     nothing_recorded(case)
 
@@ -188,7 +188,7 @@ def test_of_two_admins_who_name_one_reference_at_once_one_is_told_so(
 ) -> None:
     cases = [desk.case(unsure(world, ticket)) for ticket in ("CS-8812", "CS-8815")]
     take: Callable[..., TheirName | None] = their_names.take
-    both, codes = threading.Barrier(2, timeout=20), ["", ""]
+    both, codes = threading.Barrier(2, timeout=120), ["", ""]
 
     def settle(number: int) -> None:
         try:

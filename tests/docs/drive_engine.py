@@ -19,7 +19,7 @@ from runs.services import principals  # noqa: E402
 
 
 def work(run: Run, state: str) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while run.state != state and time.monotonic() < deadline:
         engine.advance(run_id=run.pk)
         run.refresh_from_db()

@@ -19,7 +19,7 @@ from runs.services import principals, signalling, waits  # noqa: E402
 
 def work(run: Run, waits_for: str) -> None:
     """Until it waits for that, or is over when that is empty."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         waits.wake_for_ended_runs(limit=10)
         engine.advance(run_id=run.pk)

@@ -38,6 +38,14 @@ def test_the_documents_touch_what_they_say() -> None:
     assert all(block.text.strip() for document in DOCUMENTS for block in blocks(document))
 
 
+def test_the_entry_that_is_shown_is_the_one_that_is_tried() -> None:
+    root = Path(__file__).parents[2]
+    _, _, shown = (root / "docs/add-a-tool.md").read_text().partition('    "draft_reply": Case(')
+    entry = shown.partition("\n    ),\n")[0]
+    tried = (root / "tests/tools/test_conformance.py").read_text()
+    assert entry and f'    "draft_reply": Case({entry}\n    ),' in tried
+
+
 def test_the_examples_are_as_tidy_as_the_rest(project: Path) -> None:
     for command in (["ruff", "check"], ["ruff", "format", "--check"]):
         done = run(project, sys.executable, "-m", *command, *sorted(NEW | EDITED))

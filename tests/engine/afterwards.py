@@ -5,9 +5,10 @@ from dataclasses import replace
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 
+from reconciliation import still_allowed
 from reconciliation.classification import Result
 from reconciliation.models import Case, Operation
-from reconciliation.services import cases, execute, reversals, settle
+from reconciliation.services import answers, cases, execute, lookups, reversals
 from runs import clock
 from runs.models import Run
 from runs.tools.base import Lookup, Record, Repeat
@@ -42,7 +43,7 @@ class WholeLife(History):
         result = cases.doubt(operation_id=found.pk, principal=self.actor, reason="the customer says so")
         assert result.ok, result
         asked_at = clock.now()
-        settle.record_lookup(
+        lookups.record_lookup(
             operation_id=found.pk, lookup=self.receiver.look_up(asked_at=asked_at, identity=found.identity), problem="",
             asked_at=asked_at, contract=self.contract, actor=self.actor,
         )  # fmt: skip
@@ -69,7 +70,7 @@ class WholeLife(History):
             contract=contract, effect=reversal.effect, actor=self.actor, start_key=f"reversal:{reversal.pk}"
         )  # fmt: skip
         reversals.link(reversal_id=reversal.pk, run=Run.objects.get(pk=made.lease.run_id))
-        facts = execute.Facts(
+        facts = still_allowed.Facts(
             binding_digest=made.binding, read_at=clock.now(), fresh_for=contract.settling, variables={}
         )
         opened = execute.open_attempt(
@@ -80,12 +81,12 @@ class WholeLife(History):
         [effect] = self.receiver.effects
         effect.void = True
         record = Record(reference=f"undo of {effect.reference}", identity=made.proposal.identity)
-        answer = LOST if lost else settle.Answer(result=Result.DONE, detail="undone", record=record)
-        settle.record_answer(
+        answer = LOST if lost else answers.Answer(result=Result.DONE, detail="undone", record=record)
+        answers.record_answer(
             attempt_id=opened.attempt.pk, answer=answer, contract=contract, actor=self.actor
         )  # fmt: skip
         if lost:
-            settle.record_lookup(
+            lookups.record_lookup(
                 operation_id=opened.operation.pk, lookup=Lookup(records=(record,), pages=1), problem="",
                 asked_at=clock.now(), contract=contract, actor=self.actor,
             )  # fmt: skip

@@ -12,6 +12,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from agentops import engine
+from agentops.bench import measure, plain
 from agentops.demo.people import ensure_people, ensure_policies
 from agentops.demo.world import STORIES, sandbox_world
 from agentops.local.postgres import EmbeddedPostgres
@@ -27,7 +28,7 @@ from reconciliation.services import gates, processes
 from runs import clock, retry
 from runs.models import Principal, Run
 from runs.services import principals
-from runs.tools.registry import TOOLS
+from runs.tools.registry import SYSTEMS, TOOLS
 from tests import published, sandbox_process
 from tests.engine import known
 from tests.engine.model_run import CONTRACTS, TIME
@@ -52,6 +53,15 @@ def worker_parent() -> Iterator[Workers]:
     workers = Workers()
     yield workers
     workers.stop()
+
+
+@pytest.fixture
+def manager(db: str, monkeypatch: pytest.MonkeyPatch) -> User:
+    """The plain workflow, which needs nothing outside, and who decides in it."""
+    monkeypatch.setitem(WORKFLOWS, plain.NAME, {"1": plain.Plain()})
+    monkeypatch.setitem(TOOLS, plain.NOTE_CONTRACT.name, plain.KeepNote)
+    monkeypatch.setitem(SYSTEMS, "plain", SYSTEMS["billing"])
+    return measure.prepare()
 
 
 @pytest.fixture
@@ -141,7 +151,7 @@ class World:
         """The faults queued and how often each really happened."""
         return [(one["mode"], one["used"]) for one in self.sandbox.listed_faults()]
 
-    def work(self, run: Run, *, until: Callable[[Run], bool] | None = None, seconds: float = 30) -> Run:
+    def work(self, run: Run, *, until: Callable[[Run], bool] | None = None, seconds: float = 120) -> Run:
         """Let this process be the worker until the run is over or waits for a person (or `until` says so)."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
@@ -162,7 +172,7 @@ class World:
         *,
         die_at: str = "",
         freeze_at: str = "",
-        seconds: float = 30,
+        seconds: float = 120,
         scripted: Sequence[str] = ("1", "2"),
         **more: str,
     ) -> int:

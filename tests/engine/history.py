@@ -23,11 +23,11 @@ from hypothesis.stateful import (
 from agentops.events import process_events
 from agentops.steps import settling
 from agentops.steps.base import Step
-from reconciliation import classification, moves
+from reconciliation import classification, moves, still_allowed
 from reconciliation.classification import Result
 from reconciliation.models import Attempt, Case, Operation, WorkerProcess
 from reconciliation.models.operation import OperationState
-from reconciliation.services import cases, execute, settle
+from reconciliation.services import answers, cases, execute, lookups
 from runs import clock
 from runs.models import Event, Run
 from runs.services import external_events, principals
@@ -41,7 +41,7 @@ OVER = ("none", "succeeded", "failed", "abandoned", "compensated")
 IN_FLIGHT = ("sending", "unknown", "accepted")
 REACHABLE = st.sampled_from([True, True, True, False])
 LAGS = st.sampled_from([0.0, 0.9])
-LOST = settle.Answer(result=Result.AMBIGUOUS, detail="no answer")
+LOST = answers.Answer(result=Result.AMBIGUOUS, detail="no answer")
 REPEATS = st.sampled_from([Repeat.BY_IDENTITY, Repeat.BY_IDENTITY, Repeat.LOOK_UP_FIRST, Repeat.ONCE])
 SEEN_EDGES: Counter[tuple[str, str]] = Counter()
 Steps = list[tuple[str, dict[str, Any]]]  # rules by name, with their arguments
@@ -84,7 +84,7 @@ class Sender:
     process: WorkerProcess
     attempt: Attempt
     packet: Packet | None = None
-    answer: settle.Answer | None = None
+    answer: answers.Answer | None = None
     checked: bool = False  # frozen between the look at the clock and the call
 
 
@@ -126,7 +126,7 @@ class History(RuleBasedStateMachine):
 
     def _open(self, resend: classification.Resend) -> bool:
         process = self._process()
-        facts = execute.Facts(
+        facts = still_allowed.Facts(
             binding_digest=self.binding, read_at=clock.now(), fresh_for=dt.timedelta(seconds=60), variables={}
         )
         opened = execute.open_attempt(
@@ -139,16 +139,16 @@ class History(RuleBasedStateMachine):
         assert isinstance(opened, execute.Held), opened
         return False
 
-    def _report(self, sender: Sender, answer: settle.Answer) -> None:
+    def _report(self, sender: Sender, answer: answers.Answer) -> None:
         self.senders.remove(sender)
-        settle.record_answer(attempt_id=sender.attempt.pk, answer=answer, contract=self.contract, actor=self.actor)
+        answers.record_answer(attempt_id=sender.attempt.pk, answer=answer, contract=self.contract, actor=self.actor)
 
     def _call(self, sender: Sender) -> bool:
         """Begin the call if there is still time, as the executing step does. Whoever was frozen in between calls late;
         that nobody is frozen for as long as the other side keeps its keys is taken for granted."""
         longest = sender.attempt.opened_at + self.contract.retention / 2
         if clock.now() > (longest if sender.checked else sender.attempt.send_before):
-            self._report(sender, settle.Answer(result=Result.NOT_SENT, detail="too late"))
+            self._report(sender, answers.Answer(result=Result.NOT_SENT, detail="too late"))
             return False
         sender.packet = self.receiver.call(identity=self.proposal.identity, wire_key=sender.attempt.wire_key)
         return True
@@ -178,7 +178,7 @@ class History(RuleBasedStateMachine):
         sender = next(one for one in self.senders if one.packet is None)
         return sender if self._call(sender) else None
 
-    def _answered(self, sender: Sender, answer: settle.Answer, *, at_once: bool) -> None:
+    def _answered(self, sender: Sender, answer: answers.Answer, *, at_once: bool) -> None:
         sender.answer = answer
         if at_once:
             self._report(sender, answer)
@@ -188,7 +188,7 @@ class History(RuleBasedStateMachine):
     def a_call_is_answered(self, lag: float, at_once: bool) -> None:
         if (sender := self._caller()) is not None and sender.packet is not None:
             found = self.receiver.deliver(sender.packet, lag=lag)
-            answer = settle.Answer(result=Result.DONE, detail="made", record=found) if found else LOST
+            answer = answers.Answer(result=Result.DONE, detail="made", record=found) if found else LOST
             self._answered(sender, answer, at_once=at_once)
 
     @precondition(lambda self: any(one.packet is None for one in self.senders))
@@ -206,13 +206,13 @@ class History(RuleBasedStateMachine):
     def a_call_is_refused(self, result: Result, at_once: bool) -> None:
         if (sender := self._caller()) is not None and sender.packet is not None:
             self.receiver.drop(sender.packet)
-            self._answered(sender, settle.Answer(result=result, detail="refused"), at_once=at_once)
+            self._answered(sender, answers.Answer(result=result, detail="refused"), at_once=at_once)
 
     @precondition(lambda self: any(one.packet is None for one in self.senders))
     @rule()
     def no_connection_is_made(self) -> None:
         sender = next(one for one in self.senders if one.packet is None)
-        self._report(sender, settle.Answer(result=Result.NOT_SENT, detail="no connection"))
+        self._report(sender, answers.Answer(result=Result.NOT_SENT, detail="no connection"))
 
     @precondition(lambda self: any(one.packet is None and not one.checked for one in self.senders))
     @rule()
@@ -245,7 +245,7 @@ class History(RuleBasedStateMachine):
     def another_worker_takes_over(self) -> None:
         found = self.operation
         assert found is not None
-        settle.close_dead_attempt(operation_id=found.pk, claimer=self.claimer, actor=self.actor)
+        answers.close_dead_attempt(operation_id=found.pk, claimer=self.claimer, actor=self.actor)
 
     @precondition(lambda self: self.state in ("unknown", "accepted"))
     @rule(
@@ -258,10 +258,10 @@ class History(RuleBasedStateMachine):
             self._event_arrives()
         found = self.operation
         assert found is not None
-        settle.close_dead_attempt(operation_id=found.pk, claimer=self.claimer, actor=self.actor)
+        answers.close_dead_attempt(operation_id=found.pk, claimer=self.claimer, actor=self.actor)
         asked_at = clock.now()
         lookup = self.receiver.look_up(asked_at=asked_at, identity=found.identity) if reachable else None
-        observation = settle.record_lookup(
+        observation = lookups.record_lookup(
             operation_id=found.pk, lookup=lookup, problem="" if reachable else "down", asked_at=asked_at,
             contract=self.contract, actor=self.actor,
         )  # fmt: skip
@@ -277,7 +277,7 @@ class History(RuleBasedStateMachine):
         """The other side answers that it has taken it on: whether it stands is still to come."""
         if (sender := self._caller()) is not None and sender.packet is not None:
             found = self.receiver.deliver(sender.packet, lag=lag, pending=True)
-            answer = settle.Answer(result=Result.DONE, detail="taken on", record=found) if found else LOST
+            answer = answers.Answer(result=Result.DONE, detail="taken on", record=found) if found else LOST
             self._answered(sender, answer, at_once=at_once)
 
     @precondition(lambda self: any(one.pending for one in self.receiver.effects))
@@ -319,7 +319,7 @@ class History(RuleBasedStateMachine):
             case = Case.objects.create(operation=found, kind=Case.Kind.NOT_CONFIRMED, why="for a person")
         assert cases.claim(case_number=case.pk, principal=self.actor).ok
         asked_at = clock.now()
-        settle.record_lookup(
+        lookups.record_lookup(
             operation_id=found.pk, lookup=self.receiver.look_up(asked_at=asked_at, identity=found.identity), problem="",
             asked_at=asked_at, contract=self.contract, actor=self.actor,
         )  # fmt: skip
@@ -381,7 +381,7 @@ class History(RuleBasedStateMachine):
                     self.senders.remove(sender)
                     WorkerProcess.objects.filter(pk=sender.process.pk).update(ended_at=clock.now())
                 elif sender.packet is None:
-                    self._report(sender, settle.Answer(result=Result.NOT_SENT, detail="too late"))
+                    self._report(sender, answers.Answer(result=Result.NOT_SENT, detail="too late"))
                 else:
                     assert sender.answer is not None
                     self._report(sender, sender.answer)

@@ -38,7 +38,9 @@ def test_a_freeze_a_cancel_a_case_and_one_account_at_once(world: World, monkeypa
         engine.advance(run_id=run.pk)
     with transaction.atomic():
         locked = Run.objects.select_for_update().get(pk=first.pk)
-        open_case(run=locked, operation=world.credit(first), kind=Case.Kind.NOT_CONFIRMED, why="x", actor=me)
+        open_case(
+            run=locked, operation=world.credit(first), kind=Case.Kind.NOT_CONFIRMED, doubts=["x"], why="x", actor=me
+        )
     world.fault("lookup_error", "billing.credit_notes.list", times=1)
     told = settle(world, first, "happened", reference="INV-CN-seen-there")
     assert told.ok, told

@@ -109,7 +109,7 @@ def test_nothing_but_server_errors_without_effect_end_at_a_person_with_proof(
 ) -> None:
     monkeypatch.setattr(CreateCredit, "contract", replace(CreateCredit.contract, max_attempts=4))
     world.fault("5xx_without_effect", times=None, status=503)
-    run = world.work(world.start(TICKET), seconds=90)
+    run = world.work(world.start(TICKET), seconds=120)
     operation = world.credit(run)
     contract_limit = 4
     assert (run.state, run.person_code) == ("needs_person", "gave_up"), run.waits_for
@@ -124,7 +124,7 @@ def test_nothing_but_server_errors_without_effect_end_at_a_person_with_proof(
 
 
 def test_overloaded_for_ever_is_given_up_and_nothing_stays_reserved(world: World, monkeypatch: Any) -> None:
-    monkeypatch.setattr("reconciliation.services.settle.retry.backoff", lambda **_: dt.timedelta(0))
+    monkeypatch.setattr("reconciliation.services.answers.retry.backoff", lambda **_: dt.timedelta(0))
     world.fault("overloaded", times=None, retry_after="none")
     run = world.work(world.start(TICKET))
     operation = world.credit(run)
@@ -146,7 +146,7 @@ def test_overloaded_for_ever_is_given_up_and_nothing_stays_reserved(world: World
 def test_what_was_turned_away_and_what_never_arrived_are_told_apart(
     world: World, settings: Any, monkeypatch: pytest.MonkeyPatch, turned_away: int, told: str
 ) -> None:
-    monkeypatch.setattr("reconciliation.services.settle.retry.backoff", lambda **_: dt.timedelta(0))
+    monkeypatch.setattr("reconciliation.services.answers.retry.backoff", lambda **_: dt.timedelta(0))
     world.fault("overloaded", times=None, retry_after="none")
     run = world.approved()
     sent = CreateCredit.send

@@ -9,33 +9,22 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
-from django.test.utils import CaptureQueriesContext
 
 from agentops import engine, health, relay
 from agentops.bench import measure, parked, plain
 from agentops.local.postgres import EmbeddedPostgres
-from agentops.workflows.registry import WORKFLOWS
 from approvals.models import ApprovalRequest
 from reconciliation.models import Operation
 from reconciliation.services import holds, processes
 from runs import clock, leases, record
 from runs.models import Event, Run
-from runs.tools.registry import SYSTEMS, TOOLS
-
-
-@pytest.fixture
-def manager(db: str, monkeypatch: pytest.MonkeyPatch) -> User:
-    monkeypatch.setitem(WORKFLOWS, plain.NAME, {"1": plain.Plain()})
-    monkeypatch.setitem(TOOLS, plain.NOTE_CONTRACT.name, plain.KeepNote)
-    monkeypatch.setitem(SYSTEMS, "plain", SYSTEMS["billing"])
-    return measure.prepare()
+from tests.statements_sent import statements_sent
 
 
 def counted(work: Callable[[], Any]) -> tuple[int, int]:
-    """Statements and commits, without looks at the clock: how many of those there are hangs on the machine's speed."""
-    with CaptureQueriesContext(connection) as taken:
+    """Statements and commits."""
+    with statements_sent() as sent:
         work()
-    sent = [one["sql"] for one in taken.captured_queries if not one["sql"].startswith("SELECT clock_timestamp()")]
     return len([one for one in sent if one not in ("BEGIN", "COMMIT")]), sent.count("COMMIT")
 
 
@@ -57,7 +46,7 @@ def one_run(manager: User) -> dict[str, tuple[int, int]]:
 def test_a_run_costs_no_more_than_it_did(manager: User) -> None:
     one_run(manager)  # people, the policy and this process are known from here
     costs = one_run(manager)
-    most = {"start": (5, 1), "to the question": (18, 3), "vote": (22, 1), "to the end": (50, 4)}
+    most = {"start": (5, 1), "to the question": (16, 3), "vote": (21, 1), "to the end": (46, 4)}
     assert {
         name: costs[name] for name in most if costs[name][0] > most[name][0] or costs[name][1] > most[name][1]
     } == {}

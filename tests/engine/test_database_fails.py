@@ -53,8 +53,8 @@ def test_connections_break_at_their_commits(
     with cutting_door(folder=folder, server=server, seed=seed, landed=landed) as door:
         straight = quote(str(postgres.socket_dir), safe="")
         world.database = world.database.replace(straight, quote(str(folder), safe=""))
-        pid = world.worker(run, seconds=60)
-        assert world.workers.wait(pid, seconds=60) == 0
+        pid = world.worker(run, seconds=120)
+        assert world.workers.wait(pid, seconds=120) == 0
     assert door.cuts >= 2
     done_once(world, run)
 

@@ -177,7 +177,7 @@ def test_sending_that_always_kills_its_worker_is_bounded_too(world: World) -> No
         if world.workers.wait(pid) == 0:
             break
         killed += 1
-    run.refresh_from_db()
+    run = world.work(run, until=lambda one: one.state == "needs_person")
     assert (killed, run.state, run.person_code) == (6, "needs_person", "gave_up")
     assert world.credit(run).state == "failed" and world.effects() == []
 

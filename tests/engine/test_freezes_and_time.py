@@ -37,7 +37,7 @@ def test_a_freeze_waits_for_who_looked_and_has_not_committed(world: World, monke
 
     monkeypatch.setattr(execute, "_open", slow)
     engine.advance(run_id=run.pk)
-    freezer.join(timeout=10)
+    freezer.join(timeout=120)
     [one] = made
     assert one is not None
     assert all(attempt.opened_at < one.since for attempt in Attempt.objects.filter(operation__run=run))

@@ -199,13 +199,13 @@ def _race(patch: pytest.MonkeyPatch, world: World, *, early: list[Run], late: li
     def open_attempt(**kwargs: Any) -> Any:
         if kwargs["lease"].run_id in waits:
             waits.discard(kwargs["lease"].run_id)
-            gate.wait(timeout=30)
+            gate.wait(timeout=120)
         result = opens(**kwargs)
         sending.set()
         return result
 
     def lock() -> None:
-        gate.wait(timeout=30)
+        gate.wait(timeout=120)
         locks()
 
     patch.setattr(execute, "open_attempt", open_attempt)
@@ -213,7 +213,7 @@ def _race(patch: pytest.MonkeyPatch, world: World, *, early: list[Run], late: li
     frozen: list[Freeze] = []
 
     def freezer() -> None:
-        assert sending.wait(timeout=30)
+        assert sending.wait(timeout=120)
         frozen.append(freeze(world, CREDIT))
 
     jobs = [freezer, *(lambda run=run: engine.advance(run_id=run.pk) for run in (*early, *late))]

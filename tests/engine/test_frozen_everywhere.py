@@ -33,7 +33,7 @@ def short_leases(settings: Any) -> None:
 def freezes(world: World, run: Run, point: str) -> int | None:
     """A worker on the run: its pid once it stands still at the point, None when it parks the run before that."""
     pid = world.worker(run, freeze_at=point, IDLE_IN_TRANSACTION_MS="1500")
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         if is_stopped(pid):
             return pid
@@ -86,14 +86,14 @@ def test_whoever_wakes_late_does_no_harm(world: World, name: str) -> None:
         own.folder.mkdir()
         cases[point] = (own, *frozen(own, path, point))
     for point, (own, run, pid) in cases.items():
-        ended = finish(own, run, seconds=1.5 if point in UNTIL_IT_WAKES else 30)
+        ended = finish(own, run, seconds=1.5 if point in UNTIL_IT_WAKES else 120)
         assert ended == (point not in UNTIL_IT_WAKES), point
         assert is_stopped(pid), point
     for own, _, pid in cases.values():
         os.kill(pid, signal.SIGCONT)
         assert own.workers.wait(pid) == 0
     for point, (own, run, _) in cases.items():
-        assert finish(own, run, seconds=30), point
+        assert finish(own, run, seconds=120), point
         assert run.state == "completed", (point, run.person_reason)
         operations = list(Operation.objects.filter(run__in=family(run)).order_by("created_at"))
         effects = [one for one in own.effects() if one["identity"] in {made.identity for made in operations}]

@@ -12,10 +12,12 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from agentops import engine
+from agentops.steps import executing
 from approvals.models import ApprovalRequest, Decision
+from reconciliation import still_allowed
 from reconciliation.classification import Resend, Result
 from reconciliation.models import Attempt, Case, Observation, Operation
-from reconciliation.services import execute, settle
+from reconciliation.services import answers, execute, lookups
 from runs import clock, leases, record
 from runs.models import Event, Evidence, Proposal, Run
 from runs.models.run import RunState
@@ -43,7 +45,7 @@ def begun(repeat: Repeat = Repeat.BY_IDENTITY) -> History:
 def waiting() -> History:
     """Its first attempt is proved never sent; the next one is due."""
     history = begun()
-    history._report(history.senders[0], settle.Answer(result=Result.NOT_SENT, detail="no connection"))
+    history._report(history.senders[0], answers.Answer(result=Result.NOT_SENT, detail="no connection"))
     assert history._state() == "authorised"
     TIME.tick(120)
     return history
@@ -70,7 +72,7 @@ def try_to_open(
     lease: leases.Lease | None = None,
     resend: Resend = Resend.NO,
     version: str = "",
-) -> execute.Opened | execute.Held | execute.Void:
+) -> execute.Opened | execute.Held | still_allowed.Void:
     """Open the next attempt on facts that are `age` seconds old, by the contract's `version`."""
     contract = replace(history.contract, version=version or history.contract.version)
     read_at = clock.now() - dt.timedelta(seconds=age)
@@ -79,7 +81,7 @@ def try_to_open(
         lease_seconds=3600,
         proposal_id=history.proposal.pk,
         contract=contract,
-        facts=execute.Facts(
+        facts=still_allowed.Facts(
             binding_digest=history.binding, read_at=read_at, fresh_for=dt.timedelta(seconds=60), variables={}
         ),
         sender=history._process(),
@@ -88,7 +90,7 @@ def try_to_open(
     )
 
 
-def code(opened: execute.Opened | execute.Held | execute.Void) -> str:
+def code(opened: execute.Opened | execute.Held | still_allowed.Void) -> str:
     return "opened" if isinstance(opened, execute.Opened) else f"{type(opened).__name__} {opened.code}"
 
 
@@ -151,11 +153,34 @@ def test_a_lease_stolen_at_any_step_stops_that_step(
             assert world.vote(one).code == "approved"
         return one.is_over
 
-    run = world.work(run, until=advance, seconds=60)
+    run = world.work(run, until=advance, seconds=120)
     assert run.state == "completed", run.person_reason
     assert set(engine.STEPS) == set(stolen)
     assert len(world.credits()) == 1 and len(world.effects()) == 3
     assert world.used() == [("overloaded", 1), ("execute_and_timeout", 1)]
+    assert record.verify(stream=f"run:{run.pk}") is None
+
+
+def test_a_lease_stolen_during_the_call_keeps_the_answer_and_advances_nothing(
+    world: World, owner: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What follows from an answer is part of the commit that stores it, but only for whoever holds the run still."""
+    run = world.approved()
+    call = executing.call
+
+    def stolen_from(*args: Any, **kwargs: Any) -> Any:
+        owner.execute("UPDATE runs_run SET lease_token = lease_token + 1, lease_holder = 'another'")
+        return call(*args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(executing, "call", stolen_from)
+        engine.advance(run_id=run.pk)
+    run.refresh_from_db()
+    assert world.credit(run).state == "succeeded" and len(world.credits()) == 1
+    assert (run.state, run.lease_holder, run.proposals.count()) == ("executing", "another", 1)
+    owner.execute("UPDATE runs_run SET lease_until = NULL, lease_holder = ''")
+    run = world.work(run, until=lambda one: one.is_over)
+    assert (run.state, len(world.credits())) == ("completed", 1)
     assert record.verify(stream=f"run:{run.pk}") is None
 
 
@@ -232,7 +257,7 @@ def test_no_second_attempt_beside_an_open_one_by_the_database(model: None) -> No
 
 
 def ask(history: History, *records: Record, problem: str = "") -> None:
-    settle.record_lookup(
+    lookups.record_lookup(
         operation_id=operation(history).pk,
         lookup=None if problem else Lookup(records=records, pages=1),
         problem=problem,
@@ -285,8 +310,8 @@ def made(history: History, reference: str, **more: Any) -> Record:
 
 
 def answer(history: History, attempt: Attempt, reference: str, **more: Any) -> None:
-    found = settle.Answer(result=Result.DONE, detail="made", record=made(history, reference, **more))
-    settle.record_answer(attempt_id=attempt.pk, answer=found, contract=history.contract, actor=history.actor)
+    found = answers.Answer(result=Result.DONE, detail="made", record=made(history, reference, **more))
+    answers.record_answer(attempt_id=attempt.pk, answer=found, contract=history.contract, actor=history.actor)
 
 
 def settled_as_done(history: History) -> None:
@@ -297,11 +322,11 @@ def settled_as_done(history: History) -> None:
 def settled_as_not_done(history: History) -> None:
     sender = history.senders[0].process
     type(sender).objects.filter(pk=sender.pk).update(ended_at=clock.now())
-    settle.close_dead_attempt(operation_id=operation(history).pk, claimer=history.claimer, actor=history.actor)
+    answers.close_dead_attempt(operation_id=operation(history).pk, claimer=history.claimer, actor=history.actor)
     TIME.tick(60)
     ask(history)
     given = {"contract": history.contract, "code": "absent", "actor": history.actor}
-    assert settle.fail_as_absent(operation_id=operation(history).pk, **given)
+    assert lookups.fail_as_absent(operation_id=operation(history).pk, **given)
 
 
 @pytest.mark.parametrize("late", ["answer", "lookup"])

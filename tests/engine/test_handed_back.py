@@ -12,7 +12,7 @@ from django.db import Error, transaction
 from agentops import amounts, engine
 from agentops.narrowing import Less
 from agentops.starting import start_workflow
-from agentops.steps import authorising, deciding
+from agentops.steps import awaiting, deciding
 from approvals.models import ApprovalRequest, Decision, Vote
 from approvals.services import closing, handing
 from approvals.services.acting import Acted
@@ -173,7 +173,7 @@ def test_an_amount_that_policy_facts_or_form_do_not_take_changes_nothing(world: 
 def test_a_worker_that_was_reading_for_the_old_request_concludes_nothing(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, real, proposed = asked(world), authorising.read_facts, []
+    run, real, proposed = asked(world), awaiting.read_facts, []
 
     def meanwhile(step: Any, **how: Any) -> Any:
         facts = real(step, **how)
@@ -181,7 +181,7 @@ def test_a_worker_that_was_reading_for_the_old_request_concludes_nothing(
             proposed.append(act(world, run, amounts.propose, amount="1100"))
         return facts
 
-    monkeypatch.setattr(authorising, "read_facts", meanwhile)
+    monkeypatch.setattr(awaiting, "read_facts", meanwhile)
     with transaction.atomic():
         transitions.want_facts(run=Run.objects.select_for_update(of=("self",)).get(pk=run.pk))
     engine.advance(run_id=run.pk)

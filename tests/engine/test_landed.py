@@ -6,13 +6,13 @@ import pytest
 from django.db import OperationalError
 
 from agentops import engine, patience
-from reconciliation.services import settle
+from reconciliation.services import answers
 from runs.models import Proposal
 from tests.engine.conftest import World
 
 
 def test_what_follows_from_a_success_is_proposed_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    really, broken = settle.record_answer, []
+    really, broken = answers.record_answer, []
 
     def record_answer(**given: Any) -> Any:
         made = really(**given)
@@ -21,7 +21,7 @@ def test_what_follows_from_a_success_is_proposed_once(world: World, monkeypatch:
             raise OperationalError("the connection was closed")
         return made
 
-    monkeypatch.setattr(settle, "record_answer", record_answer)
+    monkeypatch.setattr(answers, "record_answer", record_answer)
     monkeypatch.setattr(patience, "PAUSES", (0.01,))
     run = world.approved()
     for _ in range(6):

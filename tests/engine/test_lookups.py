@@ -135,7 +135,7 @@ def test_another_amount_than_was_sent_goes_to_a_person_with_the_real_one(world: 
 def test_a_credit_on_another_account_is_never_taken_for_absent(world: World) -> None:
     """Nothing is found where we look, for it is elsewhere; sending again would make a second one."""
     world.fault("wrong_account", target=world.named("INV-2041"))
-    run = world.work(world.start("CS-8815"), until=lambda one: findings(one).count("absent") >= 4, seconds=60)
+    run = world.work(world.start("CS-8815"), until=lambda one: findings(one).count("absent") >= 4, seconds=120)
     assert world.used() == [("wrong_account", 1)]
     assert (world.credit(run).state, keys(world, run), len(world.credits())) == ("unknown", ["0"], 1)
     assert not Observation.objects.filter(operation__run=run, conclusive=True, finding="absent").exists()

@@ -13,7 +13,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from agentops.steps import settling
 from reconciliation import attempts, classification, findings, verdicts
 from reconciliation.models import Operation
-from reconciliation.services import execute, settle
+from reconciliation.services import answers, execute, lookups
 from runs.tools.base import Contract, Repeat
 from tests.architecture.test_edges import declared
 from tests.engine.afterwards import WholeLife
@@ -119,10 +119,10 @@ def _the_last_answer_decides(*, earlier: Any, result: classification.Result, as_
 
 
 SENT, AFTER = attempts.sent_attempts, classification.after_answer
-ABSENCE = [(module, "absence_is_conclusive", _always(True)) for module in (settle, findings, classification)]
+ABSENCE = [(module, "absence_is_conclusive", _always(True)) for module in (lookups, findings, classification)]
 RULE = [(module, name, _whatever_was_found) for module, name in ((settling, "resend"), (execute, "resend_rule"))]
-WAKING = [(module, "sent_attempts", _nobody_wakes) for module in (settle, settling, execute, verdicts)]
-LAST = [(settle, "after_answer", _the_last_answer_decides)]
+WAKING = [(module, "sent_attempts", _nobody_wakes) for module in (lookups, settling, execute, verdicts)]
+LAST = [(answers, "after_answer", _the_last_answer_decides)]
 DOUBLE_OR_LOST = re.compile("two effects of one operation|and yet there is an effect|and yet one may come")
 MISSING: dict[str, tuple[Callable[[History, Repeat], None], Repeat, list[Any], str]] = {
     "the resend rule": (then_called_again, Repeat.LOOK_UP_FIRST, RULE, "two effects of one operation"),

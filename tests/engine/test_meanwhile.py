@@ -67,13 +67,13 @@ def test_a_question_wanted_during_a_question_is_asked_soon(world: World, setting
     run = world.unknown("timeout_without_effect")
     operation = world.credit(run)
     tomas = principals.of_user(user=world.people["tomas"])
-    from reconciliation.services import settle
+    from reconciliation.services import lookups
     from runs.tools.registry import contract
 
     asked_at = clock.now()
     assert cases.probe_now(operation_id=operation.pk, principal=tomas).ok
     wanted = Operation.objects.get(pk=operation.pk).next_probe_at
-    settle.record_lookup(
+    lookups.record_lookup(
         operation_id=operation.pk,
         lookup=None,
         problem="no answer",

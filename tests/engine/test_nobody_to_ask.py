@@ -1,6 +1,8 @@
 """Nobody could answer: from the start, which ends at a person who reads who is missing; or later, which is said, and
 escalated at once where the rule escalates. And whoever was added by name stays asked, whatever the policy allows."""
 
+from typing import Any
+
 import pytest
 from django.contrib.auth.models import User
 
@@ -21,9 +23,7 @@ def gone(*names: str, active: bool = False) -> None:
     User.objects.filter(username__in=names).update(is_active=active)
 
 
-MISSING = (
-    "too few people could decide: it takes one of support managers, with the right to vote and no part in this run"
-)
+MISSING = "too few people could decide: there is nobody; it takes one of support managers, with the right to vote"
 
 
 @pytest.mark.parametrize("why", ["nobody is in the group", "only who started it", "all have a part or left"])
@@ -59,23 +59,54 @@ def test_what_nobody_can_answer_any_more_says_so_until_somebody_comes(world: Wor
     gone("maya", "jonas")
     run = looked(run)
     assert run.state == "awaiting_approval" and run.wake_at == world.request(run).respond_by
-    assert run.waits_for.startswith("somebody who may answer: one of support managers")
+    assert run.waits_for.startswith("somebody who may answer: there is nobody; it takes one of support managers")
     gone("jonas", active=True)
     assert looked(run).waits_for == "support managers to decide"
     assert world.vote(run, "jonas").code == "approved"
 
 
-def escalating(world: World) -> None:
-    """The seeded policy, but that its questions go on to finance after an hour."""
-    world.people["priya"].groups.add(voters("finance"))
+def asking(**more: Any) -> None:
+    """The seeded policy, but that it asks otherwise."""
     version = policies.governing(tool="billing.create_credit")
     assert version is not None
-    more = {"escalate": [{"after_minutes": 60, "group": "finance"}]}
     rules = [{**one, "ask": {**one["ask"], **more}} if one.get("ask") else one for one in version.rules["rules"]]
     document = {key: value for key, value in version.rules.items() if key != "policy"} | {"rules": rules}
     published.publish(
         slug="service-credits", name="Service credits", tools=["billing.create_credit"], document=document, note="n"
     )
+
+
+def escalating(world: World) -> None:
+    """Its questions go on to finance after an hour."""
+    world.people["priya"].groups.add(voters("finance"))
+    asking(escalate=[{"after_minutes": 60, "group": "finance"}])
+
+
+def test_what_too_few_can_answer_says_how_many_there_are_until_somebody_comes(world: World) -> None:
+    asking(quorum=2)
+    run = asked(world)
+    assert run.waits_for == "2 of the support managers to decide"
+    gone("maya")
+    assert looked(run).waits_for == (
+        "somebody who may answer: there is 1 of the 2 needed; it takes 2 of support managers, with the right to vote"
+        " and no part in this run"
+    )
+    assert world.vote(run, "jonas").code == "voted"
+    assert looked(run).waits_for.startswith("somebody who may answer: there is nobody; it takes 2 of support managers")
+    world.people["priya"].groups.add(voters("manager"))
+    assert looked(run).waits_for == "2 of the support managers to decide"
+    assert world.vote(run, "priya").code == "approved"
+
+
+def test_what_too_few_can_answer_is_escalated_at_once(world: World) -> None:
+    world.people["priya"].groups.add(voters("finance"))
+    asking(quorum=2, escalate=[{"after_minutes": 60, "group": "finance"}])
+    run = asked(world)
+    gone("maya")
+    run = looked(run)
+    [stage] = seating.stages_of(request=world.request(run))
+    assert stage.also == ["finance"] and run.waits_for == "2 of the support managers to decide"
+    assert [world.vote(run, name).code for name in ("jonas", "priya")] == ["voted", "approved"]
 
 
 def test_what_nobody_can_answer_any_more_is_escalated_at_once(world: World) -> None:

@@ -1,6 +1,7 @@
 """Between the yes and the sending, and while people think, the world moves: nothing goes out on an old footing."""
 
 import copy
+from types import SimpleNamespace
 from typing import Any
 
 import psycopg
@@ -9,8 +10,10 @@ import pytest
 from agentops.events import process_events
 from approvals.models import ApprovalRequest, Decision, Refusal
 from approvals.seed_policies import SERVICE_CREDITS
+from approvals.services import policies
+from reconciliation import still_allowed
 from reconciliation.models import Operation
-from runs import record, transitions
+from runs import clock, record, transitions
 from runs.models import Run
 from runs.services import external_events
 from tests import published
@@ -41,6 +44,21 @@ def test_d9_the_deadline_falls_between_approval_and_sending(world: World, owner:
     run = world.approved()
     moved = owner.execute("UPDATE approvals_decision SET valid_until = clock_timestamp() - interval '1 second'")
     assert moved.rowcount == 1
+    run = world.work(run)
+    assert (run.state, run.person_code, states(run)) == ("needs_person", "approval_expired", ["expired"])
+    nothing_was_sent(world, run)
+
+
+def test_d9_the_deadline_falls_into_the_wait_for_the_policy(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, governing, waited = world.approved(), policies.governing, []
+
+    def slow(*, tool: str, lock: bool = False) -> Any:
+        waited.append(tool)
+        return governing(tool=tool, lock=lock)
+
+    end = Decision.objects.get().valid_until
+    monkeypatch.setattr(still_allowed.policies, "governing", slow)
+    monkeypatch.setattr(still_allowed, "clock", SimpleNamespace(now=lambda: end if waited else clock.now()))
     run = world.work(run)
     assert (run.state, run.person_code, states(run)) == ("needs_person", "approval_expired", ["expired"])
     nothing_was_sent(world, run)

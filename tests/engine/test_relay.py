@@ -107,7 +107,7 @@ def test_of_two_relays_one_is_busy_and_the_other_takes_over(
         time.sleep(0.3)
         assert (hints, _lock_holders()) == ([str(run.pk)], 1)
         stops[0].append(True)
-        threads[0].join(timeout=20)
+        threads[0].join(timeout=120)
         assert not threads[0].is_alive()
         _until(lambda: len(hints) == 2)  # a new one knows of no earlier hint
         assert (set(hints), _lock_holders()) == ({str(run.pk)}, 1)
@@ -115,7 +115,7 @@ def test_of_two_relays_one_is_busy_and_the_other_takes_over(
         for stop in stops:
             stop.append(True)
         for thread in threads:
-            thread.join(timeout=20)
+            thread.join(timeout=120)
     _until(lambda: _lock_holders() == 0)
 
 
@@ -135,7 +135,7 @@ def _lock_holders() -> int:
         return int(cursor.fetchone()[0])
 
 
-def _until(true: Callable[[], bool], *, seconds: float = 20) -> None:
+def _until(true: Callable[[], bool], *, seconds: float = 120) -> None:
     deadline = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < deadline

@@ -31,8 +31,8 @@ def held() -> list[str]:
 def test_credits_of_one_account_are_sent_one_after_the_other(world: World) -> None:
     runs = approved_runs(world, 3)
     world.fault("ok_slow", times=3, seconds=0.5)
-    workers = [world.worker(run, seconds=60) for run in runs]
-    assert [world.workers.wait(pid, seconds=60) for pid in workers] == [0, 0, 0]
+    workers = [world.worker(run, seconds=120) for run in runs]
+    assert [world.workers.wait(pid, seconds=120) for pid in workers] == [0, 0, 0]
     assert [Run.objects.get(pk=run.pk).state for run in runs] == ["completed"] * 3
     assert len(world.credits()) == 3 and world.used() == [("ok_slow", 3)]
     attempts = credits_sent(*runs)

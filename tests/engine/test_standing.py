@@ -14,7 +14,7 @@ from agentops.demo.world import Story, sandbox_world
 from approvals.models import Allowance, ApprovalRequest, Decision, StandingApproval
 from approvals.models.standing import Period
 from approvals.services import standing as acts
-from approvals.services import standing_use
+from reconciliation import still_allowed
 from reconciliation.models import Operation
 from reconciliation.services import execute
 from runs import clock
@@ -73,19 +73,20 @@ def test_of_many_at_once_no_more_get_through_than_it_allows(
 ) -> None:
     one = granted(world, **bound)
     runs = begin(world, 3)
-    met, calls = threading.Barrier(3), itertools.count()
-    decide = standing_use.decide
+    met, calls = threading.Barrier(3, timeout=120), itertools.count()
+    opened = execute.open_attempt
 
-    def all_decide_before_any_sends(**given: Any) -> Decision:
-        made = decide(**given)
+    def once_all_have_decided(**given: Any) -> Any:
         if next(calls) < 3:
-            met.wait(timeout=30)
-        return made
+            met.wait()
+            assert Decision.objects.filter(kind="standing").count() == 3
+        return opened(**given)
 
-    monkeypatch.setattr(standing_use, "decide", all_decide_before_any_sends)
+    monkeypatch.setattr(execute, "open_attempt", once_all_have_decided)
     at_once(*(lambda run=run: engine.advance(run_id=run.pk) for run in runs))
     for run in runs:
         world.work(run)
+    assert not met.broken
     ended = sorted(Run.objects.filter(pk__in=[run.pk for run in runs]).values_list("state", flat=True))
     assert ended == ["awaiting_approval", "completed", "completed"]
     total = Allowance.objects.get(key=f"standing/{one.pk}")
@@ -129,7 +130,7 @@ def test_the_database_lets_no_operation_under_one_use_nothing_of_it(world: World
     granted(world)
     (run,) = begin(world, 1)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(execute._Allowed, "totals", lambda self, **_: list(self.verdict.totals))
+        patch.setattr(still_allowed.Allowed, "totals", lambda self, **_: list(self.verdict.totals))
         with pytest.raises(AssertionError):  # its worker tries in vain
             world.work(run, seconds=2)
     assert not Operation.objects.exists() and world.effects() == []

@@ -10,7 +10,7 @@ from agentops.demo.world import STORIES
 from agentops.steps import settling
 from reconciliation.attempts import sent_attempts
 from reconciliation.models import Attempt, Operation
-from reconciliation.services import probe, settle
+from reconciliation.services import lookups, probe
 from runs import clock
 from runs.models import Run
 from runs.services import principals
@@ -71,7 +71,7 @@ def test_an_absence_proved_before_the_newest_attempt_fails_nothing(world: World)
         Run.objects.filter(pk=run.pk).update(wake_at=clock.ClockTimestamp())
         world.work(run, until=lambda one: Attempt.objects.filter(operation=operation, number=2, result="ambiguous"))
     assert len(world.credits()) == 1 and world.credit(run).state == "unknown"
-    failed = settle.fail_as_absent(
+    failed = lookups.fail_as_absent(
         operation_id=operation.pk, contract=create.contract, code="absent", actor=principals.system()
     )
     assert not failed and world.credit(run).state == "unknown"

@@ -71,7 +71,7 @@ def test_pausing_does_not_stop_the_settling_of_what_was_sent(world: World, mode:
     run = world.unknown(mode)
     assert operate.pause(run_id=run.pk, principal=priya, reason="wait").ok
     paused = "a person to resume it"
-    run = world.work(run, until=lambda one: one.waits_for == paused or one.is_over, seconds=60)
+    run = world.work(run, until=lambda one: one.waits_for == paused or one.is_over, seconds=120)
     assert not run.is_over
     settled = Operation.objects.get(run=run, tool="billing.create_credit")
     assert settled.is_settled, settled.state

@@ -42,7 +42,7 @@ class Workers:
         run_id: Any,
         database: str,
         env: dict[str, str],
-        seconds: float = 30,
+        seconds: float = 120,
         scripted: Sequence[str] = ("1", "2"),
     ) -> int:
         """A worker on that run, which knows these versions of the workflow *scripted*; returns its pid."""
@@ -53,7 +53,7 @@ class Workers:
         self.started.add(pid)
         return pid
 
-    def wait(self, pid: int, *, seconds: float = 40) -> int | None:
+    def wait(self, pid: int, *, seconds: float = 120) -> int | None:
         """How it ended (negative: the signal that killed it); None when it has not."""
         status = self._tell(wait=pid, seconds=seconds)["status"]
         if status is not None:
@@ -66,7 +66,7 @@ class Workers:
             self.wait(pid)
         assert self.process.stdin is not None and self.process.stdout is not None
         self.process.stdin.close()
-        self.process.wait(timeout=20)
+        self.process.wait(timeout=120)
         self.process.stdout.close()
 
 
@@ -75,7 +75,7 @@ def is_stopped(pid: int) -> bool:
     return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
-def wait_until_stopped(pid: int, *, seconds: float = 20) -> None:
+def wait_until_stopped(pid: int, *, seconds: float = 120) -> None:
     deadline = time.monotonic() + seconds
     while not is_stopped(pid):
         assert time.monotonic() < deadline, "the worker was never frozen"

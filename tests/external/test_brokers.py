@@ -147,7 +147,7 @@ def waiting(broker: str, queue: str) -> int:
         return int(asked.message_count)
 
 
-def until(there: Callable[[], bool], what: str, *, seconds: float = 60, log: Path | None = None) -> None:
+def until(there: Callable[[], bool], what: str, *, seconds: float = 120, log: Path | None = None) -> None:
     deadline = time.monotonic() + seconds
     while not there():
         assert time.monotonic() < deadline, f"waited for {what}: {log.read_text()[-3000:] if log else ''}"

@@ -142,7 +142,7 @@ def wait(run: object, state: str, logs: Path) -> None:
     from runs.models import Run
 
     assert isinstance(run, Run)
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 120
     while run.state != state:
         if time.monotonic() > deadline or run.is_over or run.state == "needs_person":
             said = "".join(log.read_text()[-3000:] for log in sorted(logs.glob("*.log")))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 
-def eventually(condition: Callable[[], bool], /, *, seconds: float = 15.0) -> None:
+def eventually(condition: Callable[[], bool], /, *, seconds: float = 120.0) -> None:
     """Wait until ``condition`` holds; fail the test when it doesn't within ``seconds``."""
     deadline = time.monotonic() + seconds
     while not condition():

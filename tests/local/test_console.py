@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from agentops.local import console
 from agentops.local.console import Console, LogFollower
+from agentops.local.errors import LocalStackError
+from agentops.local.folders import tail
+from agentops.local.plan import Program
+from agentops.local.running import RunningProgram
 
 
 def test_lines_come_whole_once_and_harmless(tmp_path: Path) -> None:
@@ -44,3 +49,24 @@ def test_each_line_says_when_and_who(capsys: pytest.CaptureFixture[str]) -> None
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(" ", 1)[1] for line in lines] == ["worker   | first", "worker   | second"]
     assert "\x1b" not in "".join(lines)
+
+
+def test_of_a_start_that_fails_its_own_lines_are_shown(tmp_path: Path) -> None:
+    for number in (1, 2):
+        script = f"print('said by start {number}', flush=True); raise SystemExit(3)"
+        program = Program("web", [sys.executable, "-c", script], ready_line="never")
+        running = RunningProgram(program=program, env={}, logs=tmp_path)
+        running.start()
+        with pytest.raises(LocalStackError) as caught:
+            running.wait_until_ready(meanwhile=lambda: None)
+        assert f"said by start {number}" in str(caught.value)
+        assert f"said by start {3 - number}" not in str(caught.value)
+
+
+def test_of_a_log_that_was_set_aside_meanwhile_all_is_new(tmp_path: Path) -> None:
+    log = tmp_path / "web.log"
+    log.write_text("before\n" * 3)
+    assert tail(log, since=log.stat().st_size) == ""
+    log.write_text("after\n")
+    assert tail(log, since=21) == "\n    after"
+    assert tail(tmp_path / "none.log", since=0) == ""

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agentops.local.stack import Stack
+from tests.conftest import REPO
 from tests.local.conftest import awkward_folder
 from tests.local.observing import alive, eventually
 
+# the README's curl, and what it says comes of it
+CALL = (
+    r"(make_token).*?Idempotency-Key: ([^\"]+)\".*?-d '([^']+)' http://localhost:8000(\S+).*?moment\nlater \*([^*]+)\*"
+)
 pytestmark = pytest.mark.stack
 
 
@@ -33,6 +40,24 @@ def test_pages_sandbox_and_demo_world_are_there(stack: Stack) -> None:
     assert json.loads(fetch(f"{stack.sandbox_url}/_sandbox/health"))
     sign_ins = Path(stack.data_dir, "demo_sign_ins.txt").read_text().splitlines()
     assert len(sign_ins) >= 3
+
+
+def test_the_api_answers_as_the_readme_says(stack: Stack) -> None:
+    text = (REPO / "README.md").read_text()
+    _, key, body, address, said = re.findall(CALL, text, re.DOTALL)[0]
+    token = stack.manage("make_token", "helpdesk").stdout.split()[-1]
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json", "Idempotency-Key": key}
+
+    def call(path: str, data: bytes | None = None) -> tuple[int, dict[str, Any]]:
+        request = urllib.request.Request(f"{stack.url}{path}", data=data, headers=headers)
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.status, json.loads(answer.read())
+
+    status, run = call(address, body.encode())
+    assert (status, run["subject"]) == (201, "CS-8840")
+    assert call(address, body.encode()) == (201, run)
+    eventually(lambda: call(f"{address}/{run['id']}")[1]["state"] == "awaiting_approval")
+    assert call(f"{address}/{run['id']}")[1]["approval"]["ask"] == said
 
 
 def test_another_shell_works_as_the_applications_role(stack: Stack) -> None:

@@ -43,7 +43,7 @@ class Run:
         return self.output.read_text()
 
     def wait_for(self, words: str) -> None:
-        eventually(lambda: words in self.text() or self.process.poll() is not None, seconds=30)
+        eventually(lambda: words in self.text() or self.process.poll() is not None, seconds=120)
         assert words in self.text(), self.text()
 
     def children(self) -> dict[int, str]:

@@ -114,6 +114,18 @@ def test_a_program_that_will_not_stop_is_killed(data_dir: Path, monkeypatch: pyt
     assert "asked to end" in (data_dir / "logs" / "worker.log").read_text()
 
 
+def test_settings_are_looked_at_before_any_server_is_started(new_dir: Path) -> None:
+    wrong = {"DEBUG": "maybe", "HOLIDAYS": "christmas", "PUBLIC_URL": "ops"}
+    with pytest.raises(LocalStackError, match="The step settings failed") as caught, Stack(new_dir, env=wrong):
+        raise AssertionError
+    assert all(f"{name} is '{value}': " in str(caught.value) for name, value in wrong.items())
+    assert not (new_dir / "postgres").exists() and not (new_dir / "logs" / "valkey.log").exists()
+    with pytest.raises(LocalStackError) as caught, Stack(new_dir, env={"LEASE_SECONDS": "5"}):
+        raise AssertionError
+    assert "LEASE_SECONDS is 5 and CALL_LIMIT_SECONDS is 10" in str(caught.value)
+    assert "christmas" not in str(caught.value), "an earlier start's lines are not this one's"
+
+
 def test_external_servers_are_used_instead(new_dir: Path, shared: EmbeddedPostgres, tmp_path: Path) -> None:
     shared.create_database("external")
     with EmbeddedValkey(tmp_path) as broker:

@@ -136,6 +136,7 @@ def test_a_second_token_for_the_same_integration_lets_one_be_changed() -> None:
     assert old is not None
     assert "revoked" in run("tokens", "--revoke", str(old.pk))
     assert tokens.owner(token=first) is None and tokens.owner(token=second) is not None
+    assert f"made {old.created_at:%Y-%m-%d %H:%M} UTC  revoked" in run("tokens")
     assert run("tokens").count("live") == 1 and run("tokens").count("revoked") == 1
     assert "no live token" in refusal("tokens", "--revoke", str(old.pk))
 

@@ -21,7 +21,9 @@ def listed() -> list[str]:
 
 def test_every_setting_is_listed_once_and_no_other() -> None:
     source = (REPO / "agentops/settings.py").read_text()
-    read = set(re.findall(r'\b(?:env|flag|number|one_of|web_address|amounts)\("([A-Z_]+)"', source)) | {"AGENTOPS_DATA"}
+    read = set(
+        re.findall(r'\b(?:env|flag|number|one_of|web_address|amounts|parsed|listed|short_name)\("([A-Z_]+)"', source)
+    ) | {"AGENTOPS_DATA"}
     assert len(read) > 20
     assert sorted(listed()) == sorted(read | ELSEWHERE)
 

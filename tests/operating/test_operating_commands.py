@@ -57,7 +57,7 @@ def test_one_run_and_many_each_with_its_result() -> None:
 def test_without_the_right_every_run_says_so() -> None:
     one = world.new_run()
     said, code = run("operate_runs", "--cancel", "--run", str(one.pk), "--as", "vera", "--reason", "x")
-    assert code == 1 and "no_right" in said
+    assert code == 1 and "no_right  --as: vera may not operate runs: use an account with that right." in said
     assert Run.objects.get().cancel_requested_at is None
 
 
@@ -70,6 +70,7 @@ def test_what_is_wrong_is_named_and_nothing_is_done() -> None:
         ("--run", ("--pause", "--run", "x", *BY)),
         (missing, ("--pause", "--run", one, "--run", missing, *BY)),
         ("not both", ("--pause", "--run", one, "--state", "queued", *BY)),
+        ("there is no 'service_crdit'; there are", ("--pause", "--workflow", "service_crdit", *BY)),
         ("say which runs", ("--pause", *BY)),
         ("one of the arguments", ("--run", one, *BY)),
         ("not allowed with", ("--pause", "--cancel", "--run", one, *BY)),
@@ -96,7 +97,10 @@ def test_freezing_listing_and_lifting() -> None:
         ),
         ("--as", ("all", "--reason", "x")),
         ("Say why", ("all", "--as", "priya")),
-        ("rights", ("all", "--as", "vera", "--reason", "x")),
+        (
+            "--as: vera may not freeze or lift a freeze: use an account with that right",
+            ("all", "--as", "vera", "--reason", "x"),
+        ),
     ):
         assert words in refusal("freeze", *arguments)
     assert Freeze.objects.count() == 1

@@ -9,7 +9,11 @@ from django.contrib.auth.models import Group, User
 from django.core.management import CommandError, call_command
 
 from agentops.permissions import GROUPS, ensure_groups
+from agentops.workflows.registry import workflow
+from approvals.evaluation import evaluate
 from approvals.models import PolicyVersion
+from approvals.rules import validate
+from approvals.services import policies
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "policy.json"
 
@@ -62,3 +66,35 @@ def test_a_bad_policy_file_is_refused_by_field(db: str, tmp_path: Path, change: 
     with pytest.raises(CommandError, match=said):
         call_command("publish_policy", path)
     assert not PolicyVersion.objects.exists()
+
+
+def test_the_policies_for_service_credits_are_published_as_they_are(db: str) -> None:
+    for name in ("anna", "bert"):
+        User.objects.create_user(name).groups.add(Group.objects.get(name="manager"))
+    for file in ("service-credits.json", "ticket-work.json"):
+        call_command("publish_policy", EXAMPLE.parent / file)
+    assert PolicyVersion.objects.count() == 2
+    assert all(policies.governing(tool=tool) is not None for tool in workflow("service_credit").tools)
+
+
+@pytest.mark.parametrize(
+    ("amount_minor", "changed", "said", "people"),
+    [
+        (50_000, {}, "allow", 0),
+        (50_001, {}, "ask", 1),
+        (500_001, {}, "ask", 2),
+        (2_000_001, {}, "denied_by_rule", 0),
+        (50_000, {"incident_final": False}, "denied_by_rule", 0),
+        (50_000, {"account_standing": "overdue"}, "denied_by_rule", 0),
+        (50_000, {"currency": "EUR"}, "no_rule", 0),
+    ],
+)
+def test_the_example_for_service_credits_decides_as_its_note_says(
+    amount_minor: int, changed: dict[str, Any], said: str, people: int
+) -> None:
+    found = json.loads((EXAMPLE.parent / "service-credits.json").read_text())["document"]
+    assert validate(document=found) == []
+    known = {"currency": "USD", "account": "ACC-1", "month": "2026-11", "account_standing": "good"}
+    known |= {"incident_final": True, "amount_minor": amount_minor}
+    verdict = evaluate(document=found, variables=known | changed)
+    assert (verdict.code or verdict.effect, verdict.need.quorum if verdict.need else 0) == (said, people)

@@ -44,6 +44,15 @@ def manage(*arguments: str, data: Path, **env: str) -> subprocess.CompletedProce
         ("EMAIL_URL", "imap://me:hidden-word@mail.example", "smtp+tls://"),
         ("EMAIL_URL", "smtp://hidden-word@mail.example", "password"),
         ("EMAIL_URL", "file:mails", "file:/folder"),
+        ("DEMO_RUNS", "none", "give 1 or 0"),
+        ("PREPARE_STATEMENTS", "never", "give 1 or 0"),
+        ("CONNECTOR_GROUNDS", "billing.create_credit", "billing.create_credit=ours.grounds.credit"),
+        ("WORKING_HOURS", "17:00-09:00", "the earlier time first"),
+        ("WORKING_ZONE", "Mars", "Europe/London"),
+        ("WORKING_DAYS", "lun", "mon,tue"),
+        ("PORT", "80 00", "a number from 1 to 65535"),
+        ("PORT", "65536", "a number from 1 to 65535"),
+        ("INSTALLATION", "ours/east", "letters, digits"),
     ],
 )
 def test_one_sentence_and_no_trace(tmp_path: Path, name: str, value: str, words: str) -> None:
@@ -52,6 +61,21 @@ def test_one_sentence_and_no_trace(tmp_path: Path, name: str, value: str, words:
         assert done.returncode == 1 and done.stdout == ""
         assert done.stderr.startswith(name) and words in done.stderr
         assert len(done.stderr.splitlines()) == 1 and "hidden-word" not in done.stderr
+
+
+def test_all_that_cannot_be_read_is_named_together(tmp_path: Path) -> None:
+    wrong = {"DEBUG": "maybe", "HOLIDAYS": "christmas", "LEASE_SECONDS": "x", "PUBLIC_URL": "ops", "LOG_LEVEL": "loud"}
+    done = manage("check", data=tmp_path, **wrong)
+    lines = done.stderr.splitlines()
+    assert sorted(line.split(" is ")[0] for line in lines) == sorted(wrong)
+    assert all(": give " in line or ": write " in line for line in lines)
+
+
+def test_hosts_may_stand_apart(tmp_path: Path) -> None:
+    hosts = {"ALLOWED_HOSTS": "localhost, ops.example.com", "PUBLIC_URL": "https://ops.example.com"}
+    assert "ALLOWED_HOSTS" not in manage("check", data=tmp_path, **hosts).stderr
+    hosts["PUBLIC_URL"] = "https://other.example.com"
+    assert "ALLOWED_HOSTS does not hold other.example.com" in manage("check", data=tmp_path, **hosts).stderr
 
 
 def test_a_command_refuses_to_start_on_bad_settings(tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 import os
 import socket
-import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -14,14 +12,12 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.contrib.auth.models import User
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from agentops.local.postgres import EmbeddedPostgres
 from tests.pages.world import PASSWORD
 from tests.runpages.serving import listens
-
-expect.set_options(timeout=20_000)  # pages ask every few seconds, and the machine may be busy
-REPO = Path(__file__).resolve().parents[2]
+from tests.web_forge import WebProcess, forge
 
 
 def free_port() -> int:
@@ -43,22 +39,19 @@ def site(db: str, postgres: EmbeddedPostgres, tmp_path: Path) -> Iterator[str]:
         "DEMO": "1",
         "PUBLIC_URL": f"http://localhost:{port}",
     }
-    command = [sys.executable, "-m", "uvicorn", "agentops.asgi:application"]
-    log = (tmp_path / "server.log").open("wb")
-    server = subprocess.Popen(
-        [*command, "--port", str(port), "--log-level", "warning"], cwd=REPO, env=env, stdout=log, stderr=log
-    )
+    log = tmp_path / "server.log"
+    server = forge().start(env=env, log=log, port=port, log_level="warning")
     url = f"http://localhost:{port}"
     try:
-        _wait(url, port, server, tmp_path / "server.log")
+        _wait(url, port, server, log)
         yield url
     finally:
         server.terminate()
-        server.wait(timeout=20)
+        server.wait(timeout=120)
 
 
-def _wait(url: str, port: int, server: "subprocess.Popen[bytes]", log: Path) -> None:
-    for _ in range(300):
+def _wait(url: str, port: int, server: WebProcess, log: Path) -> None:
+    for _ in range(1200):
         assert server.poll() is None, log.read_text()
         try:
             urllib.request.urlopen(f"{url}/accounts/login/", timeout=5).close()
@@ -116,6 +109,6 @@ class Visitor:
 @pytest.fixture
 def visitor(site: str, chromium: Browser) -> Iterator[Visitor]:
     context = chromium.new_context(viewport={"width": 1280, "height": 900}, timezone_id="America/New_York")
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(60_000)
     yield Visitor(context=context, url=site)
     context.close()

@@ -1,14 +1,20 @@
 """The pages in real Chromium: keys, dialogs, live changes, both themes and widths, the content policy, and axe."""
 
+import re
+
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from playwright.sync_api import expect
 
-from approvals.models import Decision, Refusal, Viewing
+from approvals import freezes
+from approvals.models import Decision, Refusal, Viewing, Vote
+from approvals.services import freezing
 from runs.money import Money
 from tests.pages import world
 from tests.pages.conftest import Visitor
+from tests.pages.world import PASSWORD
 
+KEPT = "Object.keys(sessionStorage).filter((name) => name.startsWith('sent:'))"
 pytestmark = [pytest.mark.usefixtures("db"), pytest.mark.browser]
 
 
@@ -153,7 +159,32 @@ def test_an_open_page_moves_to_the_successor_and_keeps_what_was_typed(visitor: V
     expect(page.locator("#comment")).to_have_value("looks right")
     page.get_by_label("I have read what changed").check()
     expect(page.locator("#approve")).to_be_enabled()
+    by = world.principal("system", "t", "T")
+    froze = freezing.freeze(scope=freezes.of_tool(world.TOOL), principal=by, reason="twice").freeze
+    assert froze is not None
+    expect(page.locator("#held")).to_be_visible()
+    expect(page.locator("#approve")).to_be_disabled()
+    page.get_by_label("I have read what changed").uncheck()
+    page.get_by_label("I have read what changed").check()
+    expect(page.locator("#approve")).to_be_disabled()
     visitor.assert_sound()
+    assert freezing.lift(freeze_id=froze.pk, principal=by, reason="put right").ok
+    expect(page.locator("#held")).to_have_count(0)
+    expect(page.locator("#approve")).to_be_enabled()
+
+
+def test_a_comment_that_was_refused_is_there_again_once_its_author_may_answer(visitor: Visitor, maya: User) -> None:
+    ask = world.ask()
+    visitor.sign_in("maya")
+    page = visitor.goto(f"/approvals/{ask.pk}/")
+    page.locator("#comment").fill("not like this")
+    groups = [*maya.groups.all()]
+    maya.groups.set([Group.objects.get(name="support")])
+    page.get_by_role("button", name="Reject").click()
+    expect(page.locator("#unsent")).to_contain_text("not like this")
+    expect(page.locator("#comment")).to_have_count(0)
+    maya.groups.set(groups)
+    expect(page.locator("#comment")).to_have_value("not like this", timeout=30_000)
 
 
 def test_an_open_page_hears_that_somebody_else_decided(visitor: Visitor, maya: User) -> None:
@@ -193,10 +224,44 @@ def test_a_login_that_ends_leaves_the_page_and_says_so(visitor: Visitor, maya: U
     visitor.sign_in("maya")
     page = visitor.goto(f"/approvals/{ask.pk}/")
     page.locator("#comment").fill("typed")
-    visitor.context.clear_cookies()
+    visitor.context.clear_cookies(name=re.compile("session"))
     expect(page.locator("#signed-out")).to_be_visible()
     expect(page.locator("#comment")).to_have_value("typed")
     visitor.assert_sound(known=("401",))
+    page.get_by_role("button", name="Reject", exact=True).click()
+    page.wait_for_url("**/accounts/login/**")
+    page.get_by_label("User name").fill("maya")
+    page.get_by_label("Password").fill("not this one")
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    expect(page.get_by_role("alert")).to_have_text("The user name or the password is wrong. Type both again.")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    page.wait_for_url(f"**/approvals/{ask.pk}/")
+    expect(page.locator("#comment")).to_have_value("typed")
+    page.get_by_role("button", name="Reject", exact=True).click()
+    expect(page.locator("#messages")).to_contain_text("Rejected. What was asked will not be done.")
+    assert Vote.objects.get().comment == "typed"
+    assert page.evaluate(KEPT) == []
+
+
+def test_a_comment_kept_over_a_login_that_ended_is_its_authors_alone(visitor: Visitor, maya: User) -> None:
+    world.person("Jonas Weber", "manager")
+    ask = world.ask()
+    for one in ("jonas", "maya"):
+        visitor.context.clear_cookies(name=re.compile("session"))
+        visitor.sign_in(one)
+    page = visitor.goto(f"/approvals/{ask.pk}/")
+    page.locator("#comment").fill("typed")
+    visitor.context.clear_cookies(name=re.compile("session"))
+    page.get_by_role("button", name="Reject", exact=True).click()
+    page.wait_for_url("**/accounts/login/**")
+    assert len(page.evaluate(KEPT)) == 1
+    page.get_by_label("User name").fill("jonas")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in", exact=True).click()
+    page.wait_for_url(f"**/approvals/{ask.pk}/")
+    expect(page.locator("#comment")).to_have_value("")
+    assert page.evaluate(KEPT) == []
 
 
 def test_the_theme_is_remembered_and_follows_the_system(visitor: Visitor, maya: User) -> None:

@@ -11,13 +11,14 @@ from django.db import OperationalError, connections, transaction
 from django.test import Client
 
 from agentops import bulk_votes
-from agentops.busy import LOCK_NOT_AVAILABLE
 from approvals import bulk, locks
 from approvals.models import ApprovalRequest, BulkItem, BulkVote, Decision, Refusal, Viewing, Vote
 from approvals.services import bulk as writing
 from approvals.services import freezing, requests, votes
 from runs.ids import new_id
+from runs.models import Principal
 from runs.money import Money
+from runs.one_by_one import LOCK_NOT_AVAILABLE
 from runs.services import principals
 from tests.approvals.world import at_once, somebody_waits
 from tests.pages import world
@@ -197,7 +198,8 @@ def test_four_eyes_freezes_and_lost_rights_hold_here_as_well(maya: User) -> None
     bulk_votes.work_off()
     assert results() == {"Customer 0": "frozen", "Customer 1": "frozen"}
     page = signed_in(maya).get("/approvals/bulk/", {"choice": "approve", "request": str(asks[2].pk)}).text
-    assert "Held by" in page and "Nothing to approve together" in page
+    assert "Held by" in page and "Nothing to approve together" in page and "Approve together" in page
+    assert "not counted" not in page, "nothing was answered yet"
     assert start(asks[2:], maya, "reject").code == "ok"
     maya.groups.clear()
     carry_out()
@@ -225,6 +227,28 @@ def test_a_locked_run_is_tried_again_after_the_others(maya: User, monkeypatch: p
     assert results()["Customer 0"] == "busy" and BulkVote.objects.get().finished_at is not None
 
 
+def test_what_fails_on_one_request_is_that_ones_result_and_ends_nothing(
+    maya: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A word that is nobody's, and a request on which the vote breaks off."""
+    asks = several(3)
+    desk = principals.find_or_make(kind=Principal.Kind.INTEGRATION, key="integration:desk", label="Desk")
+    nobodys = BulkVote.objects.create(principal=desk, choice="approve", authenticated_by="x", total=1)
+    BulkItem.objects.create(bulk=nobodys, request=asks[0], page_digest=asks[0].page_digest)
+    start(asks[1:], maya)
+    cast = votes.cast
+
+    def broken(**given: Any) -> Any:
+        if given["request_id"] == asks[1].pk:
+            raise ValueError("nobody foresaw it")
+        return cast(**given)
+
+    monkeypatch.setattr(votes, "cast", broken)
+    carry_out()
+    assert results() == {"Customer 0": "broke_off", "Customer 1": "broke_off", "Customer 2": "approved"}
+    assert not BulkVote.objects.filter(finished_at=None).exists()
+
+
 def test_digests_with_what_no_text_can_hold_are_just_not_these(maya: User) -> None:
     (ask,) = several(1)
     browser, given = signed_in(maya), posted([ask], maya)
@@ -246,7 +270,7 @@ def test_writing_down_several_and_a_vote_of_the_same_person_do_not_block_each_ot
         waiting.start()
         assert somebody_waits()
         locks.share_users(user_ids=[maya.pk], groups=[])
-    waiting.join(timeout=20)
+    waiting.join(timeout=120)
     assert BulkVote.objects.get().total == 1
 
 

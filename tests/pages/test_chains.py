@@ -9,7 +9,9 @@ from playwright.sync_api import expect
 
 from approvals.models import Absence, ApprovalRequest, Remit, Stage, Vote
 from approvals.services import absences
+from approvals.staffing import NOBODY
 from runs import clock
+from runs.models import Run
 from tests.pages import world
 from tests.pages.conftest import Visitor
 
@@ -59,6 +61,20 @@ def test_the_page_says_who_is_asked_now_and_who_next(maya: User, noor: User) -> 
     assert "Stage 1 of 2" in others
 
 
+def test_the_pages_say_that_too_few_are_left(maya: User, noor: User, rosa: User) -> None:
+    request = world.ask()
+    Stage.objects.create(request=request, position=2, name="Finance", groups=["finance"], quorum=2, in_turn=True)
+    page = signed_in(maya).get(f"/approvals/{request.pk}/").text
+    assert "Too few are left who may answer: there is 1 of the 2 needed." in page
+    assert "Too few left to ask" not in signed_in(rosa).get("/overview/").text
+    said = f"{NOBODY}: there is 1 of the 2 needed; it takes 2 of finance"
+    Run.objects.filter(pk=request.run_id).update(waits_for=said)
+    assert "Too few left to ask" in signed_in(rosa).get("/overview/").text
+    assert "Somebody who may answer: there is 1 of the 2 needed" in signed_in(rosa).get(f"/runs/{request.run_id}/").text
+    noor.groups.first().user_set.add(world.person("Nils Berg"))
+    assert "Too few are left" not in signed_in(maya).get(f"/approvals/{request.pk}/").text
+
+
 def test_naming_a_stand_in_is_ones_own_affair_or_an_admins(maya: User, noor: User, rosa: User) -> None:
     now = clock.now()
     form = {
@@ -73,6 +89,18 @@ def test_naming_a_stand_in_is_ones_own_affair_or_an_admins(maya: User, noor: Use
     assert maya in offered[rosa].fields["stand_in"].queryset, "an admin arranges it for others"
     wrong = signed_in(noor).post("/settings/absence/", {**form, "as_user": str(noor.pk)})
     assert wrong.status_code == 422 and not Absence.objects.exists()
+    for days, field, told in (  # from and until, in days from now
+        ((2, 1), "ends", "This is not after the time in From. Choose a later time."),
+        ((-2, -1), "ends", "This time is past already. Choose a later one."),
+        ((1, 400), "ends", "This is more than a year after the time in From. Choose an earlier time."),
+        ((400, 401), "begins", "This is more than a year from now. Choose an earlier time."),
+    ):
+        begins, ends = (f"{now + dt.timedelta(days=one):%Y-%m-%dT%H:%M}" for one in days)
+        given = {**form, "as_user": str(maya.pk), "begins": begins, "ends": ends}
+        answer = signed_in(maya).post("/settings/absence/", given)
+        assert answer.status_code == 422 and answer.context["form"].errors == {field: [told]}
+        assert told in answer.text.partition(f'id="id_{field}_error"')[2][:200]
+    assert not Absence.objects.exists()
     assert signed_in(maya).post("/settings/absence/", {**form, "as_user": str(maya.pk)}).status_code == 302
     again = signed_in(maya).post("/settings/absence/", {**form, "as_user": str(maya.pk)})
     assert again.status_code == 409 and "There is a stand-in for part of that time already" in again.text

@@ -271,10 +271,43 @@ def test_the_title_names_the_currency_once(maya: User) -> None:
         assert heading.replace("\xa0", " ") == shown
 
 
-def test_what_is_frozen_says_so_beside_the_buttons(maya: User) -> None:
-    ask = world.ask()
-    assert "is frozen" not in signed_in(maya).get(f"/approvals/{ask.pk}/").text
-    freezing.freeze(scope=freezes.of_tool(world.TOOL), principal=world.principal("system", "t", "T"), reason="twice")
-    page = signed_in(maya).get(f"/approvals/{ask.pk}/").text
-    bar = page.partition('id="bar"')[2]
-    assert "Tool billing.create_credit is frozen: approving is possible again once that is lifted" in bar
+def test_what_is_frozen_says_so_beside_the_buttons_and_approve_is_off_until_it_is_lifted(maya: User) -> None:
+    browser, path = signed_in(maya), f"/approvals/{world.ask().pk}/"
+    live, off = ('name="choice" value="approve">', 'value="approve" aria-describedby="held" disabled>')
+    page = browser.get(path).text
+    assert "is frozen" not in page and live in page
+    version = page.partition("/status?v=")[2].partition('"')[0]
+    assert browser.get(f"{path}status?v={version}").status_code == 204
+    tomas = world.principal("system", "t", "T")
+    froze = freezing.freeze(scope=freezes.of_tool(world.TOOL), principal=tomas, reason="twice").freeze
+    assert froze is not None
+    told = browser.get(f"{path}status?v={version}").text
+    for bar in (told, browser.get(path).text.partition('id="bar"')[2]):
+        assert "Tool billing.create_credit is frozen: approving is off until that is lifted" in bar
+        assert off in bar and live not in bar and 'value="reject">' in bar
+    first = {"choice": "approve", "as_user": str(maya.pk)}  # the first click, of a page without scripts
+    asked = browser.post(path, first).text
+    assert off in asked and "data-open " not in asked
+    version = told.partition("/status?v=")[2].partition('"')[0]
+    assert browser.get(f"{path}status?v={version}").status_code == 204
+    assert freezing.lift(freeze_id=froze.pk, principal=tomas, reason="put right").ok
+    lifted = browser.get(f"{path}status?v={version}").text
+    assert live in lifted and off not in lifted
+
+
+def test_a_clock_that_a_freeze_stops_is_not_counted_down(maya: User) -> None:
+    ask, shown = world.ask(), "stopped while frozen"
+    pages = (f"/approvals/{ask.pk}/", "/approvals/")
+    due = "data-due"
+    assert all(due in page and shown not in page for page in (signed_in(maya).get(one).text for one in pages))
+    tomas = world.principal("system", "t", "T")
+    freezing.freeze(scope=freezes.of_tool(world.TOOL), principal=tomas, reason="twice")
+    assert all(due not in page and shown in page for page in (signed_in(maya).get(one).text for one in pages))
+    frozen = [signed_in(maya).get(one).text for one in (*pages, f"/runs/{ask.run_id}/?tab=approvals")]
+    assert "Next deadline" not in frozen[1] and "The time to answer is stopped while frozen." in frozen[1]
+    assert "when its time, stopped while frozen, is over" in frozen[0]
+    assert "time to answer stopped while frozen" in frozen[2] and "answer until" not in frozen[2]
+    ask.refresh_from_db()
+    assert freezes.stops(request=ask, in_force=freezes.current())
+    ask.valid_until = ask.respond_by
+    assert not freezes.stops(request=ask, in_force=freezes.current()), "no approval is good for longer: it runs on"

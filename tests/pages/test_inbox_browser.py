@@ -1,5 +1,7 @@
 """Working through the list in real Chromium: filters and views, deciding on from the keyboard, and five at once."""
 
+import re
+
 import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import expect
@@ -98,3 +100,42 @@ def test_five_at_once_of_which_one_changed_meanwhile(visitor: Visitor, maya: Use
     page.get_by_role("button", name="Approve 5 for $6,000.00 USD").click()  # the same form again
     expect(page.locator(".result-rows .is-green")).to_have_count(4)
     assert BulkItem.objects.count() == 5 and Decision.objects.count() == 4
+
+
+def test_a_currency_without_a_sign_is_named_once(visitor: Visitor, maya: User) -> None:
+    world.ask(world.Story(amount=Money(425_050, "KWD")))
+    visitor.sign_in("maya")
+    page = visitor.goto("/approvals/")
+    page.locator(".ask input[name=request]").check()
+    expect(page.locator("[data-together-sum]")).to_have_text(re.compile(r"^KWD\s425\.050$"))
+
+
+def test_on_a_phone_every_tab_is_seen_and_the_facts_have_most_of_the_page(visitor: Visitor, maya: User) -> None:
+    ask = world.ask()
+    visitor.page.set_viewport_size({"width": 360, "height": 740})
+    visitor.sign_in("maya")
+    page = visitor.goto("/approvals/")
+    tabs = page.get_by_role("navigation", name="Approvals")
+    assert tabs.evaluate("one => one.scrollWidth <= one.clientWidth")
+    expect(tabs.get_by_role("link", name="Waiting for others")).to_be_visible()
+    page = visitor.goto(f"/approvals/{ask.pk}/")
+    assert page.locator("#bar").evaluate("one => one.offsetHeight") < 740 * 0.3
+    visitor.assert_sound()
+
+
+def test_what_waits_is_counted_anew_when_a_tab_is_looked_at_again(visitor: Visitor, maya: User) -> None:
+    jonas = world.person("Jonas Weber", "manager")
+    asks = [world.ask(world.Story(customer=name)) for name in ("One", "Other")]
+    visitor.sign_in("maya")
+    page = visitor.goto("/account/preferences/")
+    count = page.locator("#count-mine")
+    expect(count).to_have_text("2")
+    for left, ask in zip((1, 0), asks, strict=True):
+        world.decide(ask, jonas)
+        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+        expect(count).to_have_text(str(left))
+    expect(count).to_be_hidden()
+    world.ask(world.Story(customer="New"))
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    expect(count).to_be_visible()
+    visitor.assert_sound()

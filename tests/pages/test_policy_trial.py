@@ -23,7 +23,7 @@ def document(**rule_changes: dict[str, Any]) -> dict[str, Any]:
     return {**world.DOCUMENT, "rules": rules}
 
 
-def trial(changed: dict[str, Any] | None = None, *, last: int = 100, seconds: float = 60) -> Trial:
+def trial(changed: dict[str, Any] | None = None, *, last: int = 100, seconds: float = 120) -> Trial:
     policy = Policy.objects.select_related("active").get(slug="service-credits")
     given = changed if changed is not None else world.DOCUMENT
     return policy_trial.try_document(policy=policy, document=given, tools=[world.TOOL], last=last, seconds=seconds)

@@ -31,9 +31,10 @@ def test_sign_in_page_and_back() -> None:
     page = browser.get("/accounts/login/?next=/approvals/")
     assert page.status_code == 200 and "Sign in" in page.text and "sign up" not in page.text.lower()
     answer = browser.post("/accounts/login/", {"login": "maya", "password": "wrong", "next": "/approvals/"})
-    assert answer.status_code == 200 and "not correct" in answer.text and 'value="maya"' in answer.text
+    assert answer.status_code == 200 and "the password is wrong" in answer.text and 'value="maya"' in answer.text
     answer = browser.post("/accounts/login/", {"login": "maya", "password": "a-long-demo-word", "next": "/approvals/"})
     assert answer.headers["Location"] == "/approvals/"
+    assert "uccessfully" not in browser.get("/approvals/").text, "the page names who is signed in, and that is enough"
 
 
 def test_lost_login_during_an_htmx_action_leads_back_to_the_page_not_to_the_action() -> None:

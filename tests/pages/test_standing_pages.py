@@ -181,12 +181,14 @@ def test_what_is_typed_wrong_is_named_by_its_field_and_kept(people: dict[str, Us
         ({"total": "5000.01"}, "at most $5,000.00"),
         ({"currency": "EUR"}, "nothing in EUR"),
         ({"currency": "XXQ"}, "not a currency in use"),
-        ({"count": "0"}, "greater than or equal to 1"),
+        ({"count": "0"}, "Raise “Actions”: 1 is the least"),
         ({"ends": "2020-01-01"}, "still to come"),
-        ({"ends": "soon"}, "Enter a valid date"),
-        ({"reason": " "}, "required"),
-        ({"tool": "no.such"}, "valid choice"),
-        ({"account": "a\x00b"}, "Null characters"),
+        ({"ends": "9999-12-31"}, "Choose a day between 1990 and 2099."),  # there is no day after it
+        ({"starts": "0001-01-01"}, "Choose a day between 1990 and 2099."),
+        ({"ends": "soon"}, "Write “Until the end of” as a date"),
+        ({"reason": " "}, "Say why: whoever puts it in force"),
+        ({"tool": "no.such"}, "Choose “Tool” from what is offered"),
+        ({"account": "a\x00b"}, "Write “Account” anew"),
     ):
         answer = maya.post("/standing/new", body(people["maya"], **more))
         assert answer.status_code == 422 and words in text(answer), (more, words)

@@ -4,7 +4,6 @@ import contextlib
 import os
 import socket
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -18,8 +17,9 @@ from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_K
 from django.contrib.auth.models import User
 from django.contrib.sessions.backends.db import SessionStore
 
-REPO = Path(__file__).resolve().parents[2]
-START_SECONDS = 30.0
+from tests.web_forge import WebProcess, forge
+
+START_SECONDS = 120.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class Web:
     port: int
     database_url: str
     channel_url: str
-    process: subprocess.Popen[bytes]
+    process: WebProcess
 
     @property
     def cookie_name(self) -> str:
@@ -56,7 +56,7 @@ def valkey_program() -> Path:
 
 
 @contextlib.contextmanager
-def ended(process: subprocess.Popen[bytes]) -> Iterator[None]:
+def ended(process: subprocess.Popen[bytes] | WebProcess) -> Iterator[None]:
     try:
         yield
     finally:
@@ -93,7 +93,7 @@ def web_process(*, database_url: str, channel_url: str, port: int | None = None,
     raise AssertionError("the web process ended while it started")
 
 
-def _start(port: int, env: dict[str, str]) -> subprocess.Popen[bytes]:
+def _start(port: int, env: dict[str, str]) -> WebProcess:
     given = {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "agentops.settings",
@@ -103,14 +103,10 @@ def _start(port: int, env: dict[str, str]) -> subprocess.Popen[bytes]:
         "WEB_POOL": "1",
         **env,
     }
-    command = [
-        sys.executable, "-m", "uvicorn", "agentops.asgi:application", "--host", "127.0.0.1", "--port", str(port),
-        "--log-level", "warning", "--lifespan", "off",
-    ]  # fmt: skip
-    return subprocess.Popen(command, cwd=REPO, env=given)
+    return forge().start(env=given, host="127.0.0.1", port=port, log_level="warning", lifespan="off")
 
 
-def listens(process: subprocess.Popen[bytes], port: int) -> bool:
+def listens(process: WebProcess, port: int) -> bool:
     """Whether it is this very process that takes connections there. A port that was free a moment ago may be that of
     another test's server by now, which answers as well, and knows nothing of this test's sessions."""
     ours = set()
@@ -121,7 +117,7 @@ def listens(process: subprocess.Popen[bytes], port: int) -> bool:
     return any(f"socket:[{inode}]" in ours for inode in listening)
 
 
-def _is_ready(process: subprocess.Popen[bytes], port: int, url: str) -> bool:
+def _is_ready(process: WebProcess, port: int, url: str) -> bool:
     """Once it answers itself; False when it ended instead."""
     until = time.monotonic() + START_SECONDS
     while time.monotonic() < until:

@@ -17,7 +17,7 @@ from tests.runpages import scenes, serving, world
 
 pytestmark = pytest.mark.browser
 AGO = world.NOW - dt.timedelta(hours=5)
-PATIENCE = 20_000
+PATIENCE = 60_000
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_a_restarted_server_is_said_and_nothing_is_missed(
         happen(run)
     again = serving.web_process(database_url=postgres.url("app", db), channel_url=web.channel_url, port=web.port)
     with again:
-        expect(page.locator(f"#e-{run.event_seq}")).to_have_count(1, timeout=60_000)
+        expect(page.locator(f"#e-{run.event_seq}")).to_have_count(1, timeout=120_000)
         live(page, 90_000)  # the socket is tried again after longer and longer pauses; until then the page asks
         happen(run)
         expect(page.locator(f"#e-{run.event_seq}")).to_have_count(1)

@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from reconciliation.models import Case, Observation, Operation, WorkerProcess
-from reconciliation.services import settle
+from reconciliation.services import lookups
 from runs.models import Event, Run
 from runs.services import principals
 from runs.tools.base import Lookup
@@ -184,7 +184,7 @@ def late(case: Case, tomas: Client, billing: Billing) -> Case:
     claimed(tomas, case)
     assert settled(tomas, case, DID_NOT)[0] == 302
     billing.records = (record(case.operation.identity, amount="120000"),)
-    settle.record_lookup(
+    lookups.record_lookup(
         operation_id=case.operation_id,
         lookup=Lookup(records=billing.records, pages=1),
         problem="",

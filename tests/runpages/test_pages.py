@@ -44,6 +44,12 @@ def test_who_may_only_look_may_not_act(db: str, signed_in: Maker) -> None:
     assert "Cancel…" not in page and "Take it over" not in html(looker.get(f"/needs-a-person/{run.pk}/"))
 
 
+def test_the_trace_says_in_which_zone_its_times_are(db: str, signed_in: Maker) -> None:
+    client, run = signed_in(VIEW), scenes.needs_person(AGO).run
+    client.cookies["tz"] = "Asia/Tokyo"
+    assert ">Times in JST<" in html(client.get(f"/runs/{run.pk}/?tab=trace"))
+
+
 def test_hostile_texts_are_text_and_the_amount_stays(db: str, signed_in: Maker) -> None:
     teller, _ = scenes.in_a_case(AGO, title=HOSTILE[:300], subject=HOSTILE[:200], customer=HOSTILE[:300])
     run = teller.run

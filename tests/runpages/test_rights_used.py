@@ -124,7 +124,7 @@ def test_an_act_waits_for_a_loss_under_way_and_then_sees_it(db: str, owner: psyc
         owner.execute("UPDATE auth_user SET is_active = false WHERE id = %s", [user.pk])
         other.start()
         assert somebody_waits() and done == []
-    other.join(timeout=20)
+    other.join(timeout=120)
     assert done == ["no_right"]
 
 

@@ -56,7 +56,7 @@ def test_a_reason_and_a_scope_are_asked_for_and_what_was_typed_stays(db: str, si
     client = signed_in(*RIGHTS)
     for body, words in (
         (me(scope=CREDIT, reason=" "), "Say why"),
-        (me(scope="tool:no.such", reason="typed with care"), "Choose one of these"),
+        (me(scope="tool:no.such", reason="typed with care"), "Choose “What” from what is offered"),
         (me(reason="typed with care"), "Choose what to freeze"),
     ):
         answer = client.post("/switches/freeze", body)

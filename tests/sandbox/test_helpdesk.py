@@ -1,11 +1,13 @@
 """The help desk: versions, recorded changes, comments and drafts, incidents, accounts and plans."""
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 
 from tests.sandbox import places
 from tests.sandbox.places import Place
+from tests.sandbox_process import SandboxRefused
 
 
 def test_sources_of_evidence_are_read_with_their_versions(place: Place) -> None:
@@ -65,6 +67,70 @@ def test_somebody_elses_edit_moves_the_version(place: Place) -> None:
     forced = place.helpdesk("PATCH", f"tickets/{place.ticket}", {"status": "solved"}, version=2)
     assert (forced.status_code, forced.json()["error"]["current_version"]) == (412, 3)
     assert place.helpdesk("PATCH", f"tickets/{place.ticket}", {"status": "solved"}, version=3).status_code == 200
+
+
+def test_what_stands_in_a_record_is_changed_there_or_refused_by_its_name(place: Place) -> None:
+    before = next(one for one in place.sandbox.world()["accounts"] if one["id"] == place.account)
+    assert place.sandbox.edit("account", place.account, standing="suspended")["version"] == before["version"] + 1
+    assert place.sandbox.ledger()[-1]["operation"] == "helpdesk.records.edit"
+    wrong: list[tuple[str, str, dict[str, Any], int, str]] = [
+        ("account", "nobody", {"standing": "good"}, 404, "id"),
+        ("account", place.account, {"colour": "red"}, 400, "set.colour"),
+        ("account", place.account, {"version": 9}, 400, "set.version"),
+        ("account", place.account, {"standing": 1}, 400, "set.standing"),
+        ("account", place.account, {"standing": None}, 400, "set.standing"),
+        ("ticket", place.ticket, {"status": "open"}, 400, "kind"),
+    ]
+    for kind, id, changes, status, param in wrong:
+        with pytest.raises(SandboxRefused) as refused:
+            place.sandbox.edit(kind, id, **changes)
+        assert (refused.value.status, refused.value.error["field"]) == (status, param)
+    after = next(one for one in place.sandbox.world()["accounts"] if one["id"] == place.account)
+    assert after == {**before, "standing": "suspended", "version": before["version"] + 1}
+
+
+TIERS = [{"below": "99.9", "percent": "10"}]
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "field"),
+    [
+        ("plan", {"sla": {"version": "", "tiers": TIERS}}, "version"),
+        ("plan", {"sla": {"version": "2", "tiers": [{"below": "99.9", "percent": "101"}]}}, "sla.tiers.percent"),
+        ("plan", {"sla": {"version": "2", "tiers": [{"below": "a lot", "percent": "1"}]}}, "sla.tiers.below"),
+        ("plan", {"sla": {"version": "2", "tiers": ["none"]}}, "tiers"),
+        ("account", {"name": ""}, "name"),
+        ("account", {"name": "x" * 301}, "name"),
+        ("account", {"billing_customer": "c" * 101}, "billing_customer"),
+        ("account", {"plan": "nowhere"}, "plan"),
+        ("incident", {"title": "x" * 1001}, "title"),
+        ("incident", {"started_at": "yesterday"}, "started_at"),
+        ("incident", {"ended_at": "soon"}, "ended_at"),
+        ("incident", {"ended_at": "2020-01-01"}, "ended_at"),
+    ],
+)
+def test_a_record_is_changed_to_nothing_that_a_world_could_not_be_loaded_with(
+    place: Place, kind: str, changes: dict[str, Any], field: str
+) -> None:
+    own = f"{place.account}-plan"
+    place.sandbox.world({"plans": [{"id": own, "sla": {"version": "1", "tiers": TIERS}}]})
+    id = {"plan": own, "account": place.account, "incident": place.incident}[kind]
+    [before] = [one for one in place.sandbox.world()[f"{kind}s"] if one["id"] == id]
+    with pytest.raises(SandboxRefused) as loaded:
+        place.sandbox.world({f"{kind}s": [{**before, **changes, "id": f"{id}-new"}]})
+    with pytest.raises(SandboxRefused) as edited:
+        place.sandbox.edit(kind, id, **changes)
+    assert (loaded.value.status, loaded.value.error["field"]) == (400, f"{kind}s[0].{field}")
+    assert (edited.value.status, edited.value.error["field"]) == (400, f"set.{field}")
+    assert before in place.sandbox.world()[f"{kind}s"], "and it is as it was"
+
+
+def test_a_record_is_changed_to_all_that_follows_from_it(place: Place) -> None:
+    own = f"{place.account}-plan"
+    place.sandbox.world({"plans": [{"id": own, "sla": {"version": "1", "tiers": TIERS}}]})
+    assert place.sandbox.edit("plan", own, sla={"version": "2", "tiers": []})["version"] == "2"
+    place.sandbox.edit("account", place.account, billing_customer=f"{place.customer}-new")
+    assert place.billing().v1.customers.retrieve(f"{place.customer}-new").metadata["account"] == place.account
 
 
 @pytest.mark.parametrize("kind", ["comments", "drafts"])

@@ -71,7 +71,7 @@ def test_a_key_in_use_is_409_and_answers_afterwards(place: Place) -> None:
             place.credit(500, identity=f"{place.number}/a")
         assert refused.value.http_status == 409
         assert place.effects(f"{place.number}/a") == []
-        made = slow.result(timeout=10)
+        made = slow.result(timeout=120)
     assert place.credit(500, identity=f"{place.number}/a").id == made.id
     assert len(place.effects(f"{place.number}/a")) == 1
 

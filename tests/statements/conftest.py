@@ -33,7 +33,7 @@ from reconciliation.services import statement_reading
 from runs.tools.billing import statement
 statement.PAGE = int(sys.argv[2])
 statement_reading.PART = int(sys.argv[2])
-statement_reading.work(number=int(sys.argv[1]), seconds=60)
+statement_reading.work(number=int(sys.argv[1]), seconds=120)
 """
 
 
@@ -75,7 +75,7 @@ class Books:
         return started.statement
 
     def work(self, statement: Statement) -> Statement:
-        statement_reading.work(number=statement.pk, seconds=60)
+        statement_reading.work(number=statement.pk, seconds=120)
         statement.refresh_from_db()
         return statement
 
@@ -101,7 +101,7 @@ class Books:
             "FAULTPOINT": f"{die_at}:{marker}",
         }
         done = subprocess.run(
-            [sys.executable, "-c", _READER, str(statement.pk), str(page)], cwd=REPO, env=env, timeout=60, check=False
+            [sys.executable, "-c", _READER, str(statement.pk), str(page)], cwd=REPO, env=env, timeout=120, check=False
         )
         assert marker.exists()
         return done.returncode

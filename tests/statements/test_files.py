@@ -1,6 +1,8 @@
 """Files from elsewhere: hostile ones, hostile lines in good ones, and what is taken in to the last line."""
 
+import csv
 import datetime as dt
+import io
 import random
 import signal
 from typing import Any
@@ -11,7 +13,7 @@ from django.test import Client
 from reconciliation import csvfile, statement_queries
 from reconciliation.columns import BadLine, Columns, amount, moment, parse
 from reconciliation.models import Case, Operation, Statement
-from reconciliation.services import statements
+from reconciliation.services import statement_reading, statements
 from tests.statements.conftest import Books
 from tests.statements.test_judging import done, results
 
@@ -212,6 +214,28 @@ def test_a_reader_killed_in_a_file_is_followed_by_another(books: Books, point: s
     assert statement_queries.result_counts(statement=found) == {"not_ours": 11, "unread": 1, "missing": 0}
 
 
+def test_a_file_that_broke_off_once_goes_on_at_once_and_says_nothing_of_it(
+    books: Books, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaks(*_: object, **__: object) -> bool:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(statement_reading, "PART", 1)
+    found = take(books, HEADER + GOOD + GOOD.replace("CR-1", "CR-2"), work=False)
+    for part, again in (("_store_part", "reading"), ("statement_matching.match_some", "matching")):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"reconciliation.services.statement_reading.{part}", breaks)
+            books.due(found)
+            assert "broke off" in books.work(found).problem and (found.stage, found.failures) == (again, 1)
+        books.due(found)
+        statement_reading.work(number=found.pk, seconds=0)  # one part of the work
+        found.refresh_from_db()
+        assert found.lines.exists() and (found.problem, found.failures) == ("", 0)
+        assert found.pk in dict(statement_reading.due(limit=10)), "whoever is free next goes on"
+        monkeypatch.setattr(statement_reading, "PART", 1000)
+    assert books.work(found).stage == "finished"
+
+
 def test_what_is_exported_starts_no_formula(books: Books) -> None:
     evil = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", '=HYPERLINK("x")', "＝1"]
     quoted = [value.replace('"', '""') for value in evil]
@@ -229,6 +253,36 @@ def test_what_is_exported_starts_no_formula(books: Books) -> None:
     assert len(text.splitlines()[0].split(",")) == len(statement_queries.EXPORTED)
     fields: Any = [one.strip() for one in evil]
     assert [row.values[2].lstrip("'") for row in rows] == fields
+
+
+HOSTILE = {
+    "markup": "</td><script>alert(1)</script>",
+    "a false line": "Acme\nAmount: 1.00\r\n1,2,3",
+    "a false row": 'Acme",1.00,USD,"',
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_d13_what_outsiders_wrote_is_one_field_of_the_export_and_the_amount_is_true(books: Books, text: str) -> None:
+    said = text.replace('"', '""')
+    long = "x" * 50_000
+    lines = (
+        f'"{said}",12.50,USD,2026-10-31,,"{said}",\n{long},7.00,USD,2026-10-31,,,\nCR-2,8.00,USD,2026-10-31,,{long},\n'
+    )
+    found = take(books, HEADER + lines + GOOD)
+    client = Client()
+    client.force_login(books.world.people["tomas"])
+    content = b"".join(client.get(f"/statements/{found.pk}/export").streaming_content)  # type: ignore[attr-defined]
+    rows = list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline="")))
+    assert [(one["Their amount"], one["Currency"]) for one in rows] == [
+        ("12.50", "USD"), ("", ""), ("", ""), ("12.50", "USD"),
+    ]  # fmt: skip
+    assert (rows[0]["Their reference"], rows[0]["Account"]) == (text, text), "whole, and one field"
+    assert all(None not in one and None not in one.values() for one in rows), "no row is longer or shorter"
+    for one in rows[1:3]:
+        assert one["Result"] == "Unread" and "holds more than 10,000 characters" in one["What it tells"]
+    page = client.get(f"/statements/{found.pk}/").text
+    assert "<script>alert" not in page and "12.50" in page
 
 
 def test_a_parsed_line_keeps_what_it_said() -> None:

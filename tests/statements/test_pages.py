@@ -94,10 +94,10 @@ def test_a_file_is_uploaded_mapped_and_taken_in(books: Books) -> None:
     for changed, told in (
         ({"amount": "0"}, "are the same column"),
         ({"amount": ""}, "Choose the column"),
-        ({"amount": "9"}, "Select a valid choice"),
+        ({"amount": "9"}, "Choose “Amount” from what is offered"),
         ({"currency": ""}, "or give the currency of every line"),
         ({"currency_fixed": "USD"}, "Leave it empty"),
-        ({"zone": "Nowhere/None"}, "Select a valid choice"),
+        ({"zone": "Nowhere/None"}, "Choose “Time zone of dates without one” from what is offered"),
         ({"date_format": "dmy."}, "None of the first lines can be read this way"),
     ):
         answer = client.post(path, {**form, **changed})

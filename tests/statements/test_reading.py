@@ -95,7 +95,7 @@ def test_many_workers_at_once_store_each_page_once(books: Books) -> None:
     found = books.ask()
 
     def one() -> int:
-        return statement_reading.work(number=found.pk, seconds=60)
+        return statement_reading.work(number=found.pk, seconds=120)
 
     assert sorted(at_once(*[one] * 6))[:5] == [0] * 5, "one has it, the others find nothing to do"
     found.refresh_from_db()
@@ -112,7 +112,7 @@ def test_one_that_comes_back_late_stores_nothing(books: Books, monkeypatch: pyte
         calls.append(page)
         if len(calls) == 1:  # frozen with this page in hand; another has taken over meanwhile
             books.due(found)
-            statement_reading.work(number=found.pk, seconds=60)
+            statement_reading.work(number=found.pk, seconds=120)
         return page
 
     monkeypatch.setattr(CreditNotes, "list_recorded", slow)

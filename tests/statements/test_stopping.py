@@ -1,17 +1,23 @@
 """A statement that a person stops before its end: what it read is kept, it concludes nothing, and it can go on."""
 
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import psycopg
 import pytest
-from django.db import DatabaseError
+from django.db import DatabaseError, connections
 
 from reconciliation.models import Case, Statement, StatementOurs
-from reconciliation.services import statement_matching, statement_reading, statement_stopping
+from reconciliation.services import cases, statement_matching, statement_reading, statement_stopping
 from runs.models import Event
 from runs.services import principals
 from runs.tools.base import ListPage
 from runs.tools.billing.statement import CreditNotes
+from tests.approvals.world import somebody_waits
+from tests.desk.conftest import at_desk
+from tests.desk.outside import again, note, void
+from tests.desk.test_lock_order import watching
 from tests.statements.conftest import Books
 from tests.statements.test_judging import done, results
 from tests.statements.test_pages import html, signed_in
@@ -141,3 +147,82 @@ def test_what_a_worker_has_in_hand_is_judged_no_further(books: Books, monkeypatc
         books.work(found)
     assert (found.stage, found.part) == ("stopped", "comparing")
     assert not found.ours.exists() and not Case.objects.exists(), "it says of nothing that it is missing"
+
+
+@pytest.mark.parametrize("inside", ["judge", "_nobodys", "_alike"])
+def test_what_is_being_judged_is_judged_before_the_stop_and_nothing_after_it(
+    books: Books, monkeypatch: pytest.MonkeyPatch, inside: str
+) -> None:
+    """Somebody stops it just after a worker has seen that it goes on: the stop waits for that one commit."""
+    done(books)
+    books.credit(1000)
+    done(books, "CS-8815")
+    found, real, stops = books.ask(), getattr(statement_matching, inside), ThreadPoolExecutor(1)
+    answers: list[Future[Any]] = []
+    before: list[tuple[int, int]] = []
+    waited: list[bool] = []
+
+    def written() -> tuple[int, int]:
+        return found.ours.count(), found.lines.filter(judged_at__isnull=False).count()
+
+    def stop() -> Any:
+        try:
+            result = statement_stopping.stop(number=found.pk, reason="not now", principal=books.tomas)
+            before.append(written())
+            return result
+        finally:
+            connections.close_all()
+
+    def at_once(*given: Any, **more: Any) -> Any:
+        if not answers:
+            answers.append(stops.submit(stop))
+            waited.append(somebody_waits(seconds=3))
+        return real(*given, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(statement_matching, inside, at_once)
+        if inside == "_alike":
+            patch.setattr(CreditNotes, "list_recorded", lambda *_, **__: ListPage(lines=(), cursor=""))
+            patch.setattr(statement_matching, "in_period", lambda **_: True)
+        books.work(found)
+    assert answers[0].result().ok and waited == [True]
+    found.refresh_from_db()
+    assert found.stage == "stopped" and before == [written()] != [(0, 0)], "nothing was written after the stop"
+
+
+def test_who_judges_locks_the_run_first_and_the_statement_last(books: Books, monkeypatch: pytest.MonkeyPatch) -> None:
+    done(books)
+    found = books.ask()
+    with watching(monkeypatch) as seen:
+        books.work(found)
+    tables = [[table for table, _ in one] for one in seen.transactions]
+    [judged] = [one for one in tables if "runs_run" in one]
+    own = ["runs_run", "reconciliation_operation"]
+    assert judged[:3] == [*own, "reconciliation_statement"] and set(judged[3:]) <= {"reconciliation_statementline"}
+
+
+def test_what_was_put_right_by_a_record_of_another_time_is_not_missing(
+    books: Books, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker has seen that it belongs to the period; then an admin settles it by a record that does not."""
+    operation = done(books)
+    found, desk, real = books.ask(), at_desk(books.world, monkeypatch), statement_matching.in_period
+    void(note(0, books.world))
+    desk.until_proof()
+    time.sleep(1)  # billing's times are whole seconds
+    later, seen = again(operation), []
+
+    def put_right(**given: Any) -> bool:
+        answer = real(**given)
+        if not seen:
+            seen.append(answer)
+            doubt = cases.doubt(operation_id=operation.pk, principal=books.tomas, reason="it was made anew")
+            case = Case.objects.get(pk=doubt.detail["case"])
+            assert desk.settle(case, "happened", reference=later) == "ok"
+        return answer
+
+    with monkeypatch.context() as patch:
+        patch.setattr(CreditNotes, "list_recorded", lambda *_, **__: ListPage(lines=(), cursor=""))
+        patch.setattr(statement_matching, "in_period", put_right)
+        books.work(found)
+    assert seen == [True] and found.stage == "finished" and not found.ours.exists()

@@ -19,7 +19,6 @@ from runs.services import principals
 from tests.conftest import copied
 
 CREDIT = "billing.credit_notes.create"
-expect.set_options(timeout=30_000)
 
 
 class Product:
@@ -34,7 +33,7 @@ class Product:
         desk = principals.find_or_make(kind=Principal.Kind.INTEGRATION, key="integration:helpdesk", label="Help desk")
         return start_workflow(name="service_credit", data={"ticket": ticket}, initiator=desk).run
 
-    def wait(self, run: Run, *states: str, seconds: float = 60) -> Run:
+    def wait(self, run: Run, *states: str, seconds: float = 120) -> Run:
         def there() -> bool:
             run.refresh_from_db()
             return run.state in states
@@ -42,7 +41,7 @@ class Product:
         self.until(there, f"the run to be {' or '.join(states)}", seconds)
         return run
 
-    def until(self, there: Callable[[], bool], what: str, seconds: float = 60) -> None:
+    def until(self, there: Callable[[], bool], what: str, seconds: float = 120) -> None:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             if there():

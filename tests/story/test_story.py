@@ -37,8 +37,8 @@ def test_the_answer_is_lost_and_support_watches(product: Product, sign_in: SignI
     approve(manager)
     expect(manager.locator("body")).to_contain_text("Approved")
 
-    expect(watching.locator("body")).to_contain_text("Not confirmed", timeout=40_000)
-    expect(watching.locator("#run-head, main").first).to_contain_text("Completed", timeout=60_000)
+    expect(watching.locator("body")).to_contain_text("Not confirmed", timeout=120_000)
+    expect(watching.locator("#run-head, main").first).to_contain_text("Completed", timeout=120_000)
     product.wait(run, "completed")
     operation = Operation.objects.get(run=run, tool="billing.create_credit")
     assert len(product.faulted("execute_and_timeout", operation.identity)) == 1
@@ -53,7 +53,7 @@ def test_the_invoice_is_corrected_under_an_open_page(product: Product, sign_in: 
     expect(manager.locator("h1")).to_contain_text("€2,350.00")
 
     product.sandbox.post("invoices/INV-2061/correct", {"total_minor": 2_000_000, "reason": "two seats removed"})
-    expect(manager.locator("#moved")).to_contain_text("€2,000.00", timeout=40_000)
+    expect(manager.locator("#moved")).to_contain_text("€2,000.00", timeout=120_000)
     first.refresh_from_db()
     assert first.state == "superseded"
     second = request_of(run)
@@ -95,7 +95,7 @@ def test_the_worker_dies_between_the_call_and_the_record(product: Product, sign_
     product.marker.unlink()
     approve(manager)
     product.until(product.marker.exists, "a worker to die at the crash point")
-    product.wait(run, "completed", seconds=90)
+    product.wait(run, "completed", seconds=120)
     operation = Operation.objects.get(run=run, tool="billing.create_credit")
     attempt = Attempt.objects.get(operation=operation)
     assert attempt.result == "sender_gone"

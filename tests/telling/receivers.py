@@ -42,7 +42,7 @@ class _Smtp(socketserver.StreamRequestHandler):
                 box.to.append(recipient)
                 box.arrived.set()
                 if box.silent:
-                    box.let_go.wait(timeout=60)
+                    box.let_go.wait(timeout=120)
                     return
                 self._say("250 taken")
             elif word.upper().startswith("RCPT"):

@@ -63,6 +63,25 @@ def test_new_cases_go_out_together_and_once(tomas: User, owner: psycopg.Connecti
     assert results() == ["sent", "sent"]
 
 
+@pytest.mark.parametrize(
+    "text", ["</td><script>alert(1)</script>", "x\nAmount: $1.00 USD\nBcc: a@b.example", "W" * 50_000]
+)
+def test_d13_a_cases_mail_says_the_amount_whatever_its_reason_says(
+    tomas: User, owner: psycopg.Connection, text: str
+) -> None:
+    case = world.open_case(scenes.unknown(AGO, subject="CS-1", customer=text[:300])[1], text)
+    work()
+    later(owner, minutes=2)
+    work()
+    [sent] = mail.outbox
+    html = str(sent.alternatives[0][0])  # type: ignore[attr-defined]
+    assert sent.subject.startswith(f"Case {case.label}: $1,200.00 USD") and "\n" not in sent.subject
+    assert sent.to == ["tomas@agentops.example"] and not sent.bcc and "<script>" not in html
+    assert "$1,200.00 USD" in sent.body and "$1,200.00 USD" in html and len(sent.body) + len(html) < 250_000
+    forged = [line for line in sent.body.splitlines() if line.startswith(("Amount", "Bcc"))]
+    assert forged == [], "what was recorded stands behind a bar"
+
+
 def test_what_stays_open_is_told_of_once_more(tomas: User, owner: psycopg.Connection) -> None:
     case = opened()
     work()

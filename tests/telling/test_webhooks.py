@@ -162,12 +162,12 @@ def test_the_command_shows_a_secret_once_and_takes_an_admin(hook: Hook) -> None:
         call_command("webhooks", *words, stdout=out)
         return out.getvalue().strip()
 
-    for words in (
-        ["--add", hook.url],
-        ["--add", hook.url, "--as", "priya"],
-        ["--add", "https://10.1.1.1", "--as", "tomas"],
+    for words, told in (
+        (["--add", hook.url], "say under whose name"),
+        (["--add", hook.url, "--as", "priya"], "--as: priya may not change who is told: use an account with that"),
+        (["--add", "https://10.1.1.1", "--as", "tomas"], "--add: "),
     ):
-        with pytest.raises(CommandError):
+        with pytest.raises(CommandError, match=told):
             run(*words)
     pk, secret = run("--add", hook.url, "--as", "tomas").split()
     assert secret.startswith("whsec_") and secret not in run() and "live; 0 delivered" in run()

@@ -17,7 +17,7 @@ from runs.services import operate, principals
 from tests.desk.conftest import Desk
 from tests.desk.outside import note, void
 from tests.undoing.conftest import Undoing
-from tests.undoing.test_corrected import desk, doubted, until_proof
+from tests.undoing.test_corrected import desk, doubted
 from tests.undoing.test_pages import client
 
 __all__ = ["desk"]
@@ -100,6 +100,19 @@ def test_what_is_not_reversed_or_not_sure_is_not_given_up(undo: Undoing, setting
     assert first.state == "completed"
 
 
+def test_up_to_the_limit_of_one_person_who_had_it_reversed_lets_it_be_done_anew(undo: Undoing, settings: Any) -> None:
+    credit = compensated(undo)
+    undo.world.people["priya"].user_permissions.add(Permission.objects.get(codename="settle_case"))
+    assert credit.reversals.get().proposed_by == undo.priya
+    settings.SETTLE_ALONE_UP_TO = {"USD": (credit.amount_minor or 0) - 1}
+    assert allow(credit, undo.priya) == "takes_another"
+    settings.SETTLE_ALONE_UP_TO = {"USD": credit.amount_minor}
+    assert allow(credit, undo.priya) == "ok"
+    run = undo.world.work(undo.world.start("CS-8815", key="anew"))
+    assert run.state == "completed", run.outcome
+    assert ledger(undo) == ["issued", "void"]
+
+
 def clock() -> Any:
     return record.clock.now()
 
@@ -109,7 +122,9 @@ def stands_again(credit: Operation) -> Case:
     with transaction.atomic():
         run = Run.objects.select_for_update().get(pk=credit.run_id)
         kind = Case.Kind.DIFFERENT
-        return open_case(run=run, operation=credit, kind=kind, why="it stands", actor=principals.system())
+        return open_case(
+            run=run, operation=credit, kind=kind, doubts=["stands"], why="it stands", actor=principals.system()
+        )
 
 
 def test_what_a_correction_took_back_is_not_proposed_anew_by_the_run_itself(undo: Undoing, desk: Desk) -> None:
@@ -120,7 +135,7 @@ def test_what_a_correction_took_back_is_not_proposed_anew_by_the_run_itself(undo
     )
     credit = undo.world.credit(run)
     void(note(0, undo.world))
-    until_proof(credit)
+    desk.until_proof()
     assert desk.settle(doubted(desk, credit), "did_not") == "ok"
     undo.world.sandbox.clear_faults()
     with transaction.atomic():

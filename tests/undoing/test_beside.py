@@ -32,7 +32,7 @@ def test_of_two_that_propose_at_once_one_is_told_of_the_other(undo: Undoing) -> 
     for one in threads:
         one.start()
     for one in threads:
-        one.join(timeout=30)
+        one.join(timeout=120)
     assert sorted(said) == ["already_proposed", "ok"] and Reversal.objects.count() == 1
     undo.relay()
     undo.relay()

@@ -17,13 +17,12 @@ from tests.undoing.conftest import Undoing
 
 __all__ = ["hint_url", "web"]
 pytestmark = pytest.mark.browser
-PATIENCE = 20_000  # ms, for a busy machine
+PATIENCE = 60_000  # ms, for a busy machine
 
 
 @pytest.fixture
 def page_of(web: serving.Web) -> Iterator[Callable[[User], Page]]:
     """A page on which that person is signed in."""
-    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path="/usr/bin/chromium")
 
@@ -36,7 +35,6 @@ def page_of(web: serving.Web) -> Iterator[Callable[[User], Page]]:
 
         yield make
         browser.close()
-        expect.set_options(timeout=5_000)
         connections.close_all()  # inside Playwright's event loop Django keeps connections of its own
 
 

@@ -1,6 +1,5 @@
 """A correction and a reversal of the same operation: whichever comes first, what stands at billing is what we count."""
 
-import time
 from typing import Any
 
 import pytest
@@ -11,23 +10,21 @@ from agentops import undoing
 from agentops.pages.became import standing_sentence
 from approvals.models import Allowance
 from reconciliation import moves
-from reconciliation.attempts import sent_attempts
 from reconciliation.case_opening import open_case
 from reconciliation.models import Case, Operation, Reversal
 from reconciliation.services import anew, cases
-from runs import clock
-from runs.services import operate, principals
+from runs.services import operate
 from runs.tools.base import Record
 from runs.tools.registry import tool
-from tests.desk.conftest import Desk
+from tests.desk.conftest import Desk, at_desk
 from tests.desk.outside import again, lookup_brings, note, void
 from tests.engine.conftest import CREATE
 from tests.undoing.conftest import VOID, Undoing
 
 
 @pytest.fixture
-def desk(undo: Undoing) -> Desk:
-    return Desk(undo.world, principals.of_user(user=undo.world.people["tomas"]))
+def desk(undo: Undoing, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    return at_desk(undo.world, monkeypatch)
 
 
 def doubted(desk: Desk, operation: Operation) -> Case:
@@ -47,15 +44,8 @@ def opened(desk: Desk, operation: Operation) -> Case:
     with transaction.atomic():
         run, locked = moves.lock(operation_id=operation.pk)
         kind = Case.Kind.NOT_CONFIRMED
-        open_case(run=run, operation=locked, kind=kind, why="asked often", actor=desk.tomas)
+        open_case(run=run, operation=locked, kind=kind, doubts=["asked"], why="asked often", actor=desk.tomas)
     return claimed(desk, operation)
-
-
-def until_proof(operation: Operation) -> None:
-    contract = tool(operation.tool).contract
-    for sent in sent_attempts(operation=operation):
-        while clock.now() <= sent.send_before + contract.call_limit + contract.settling:
-            time.sleep(0.05)
 
 
 def spent() -> list[int]:
@@ -92,7 +82,7 @@ def test_what_was_only_shown_keeps_the_operation_from_being_called_reversed(undo
     assert (undo.state(credit), spent()) == ("succeeded", once)
     assert any(f"{second} still stands" in one.why for one in Case.objects.filter(operation=credit))
     void(note(1, undo.world))
-    until_proof(credit)
+    desk.until_proof()
     case = Case.objects.filter(operation=credit).exclude(state="resolved").first()
     assert case is not None and cases.claim(case_number=case.pk, principal=desk.tomas).ok
     assert desk.settle(case, "did_not") == "ok"
@@ -125,7 +115,7 @@ def test_a_reversal_that_was_done_after_all_is_booked(undo: Undoing, desk: Desk)
     undo.world.fault("timeout_without_effect", VOID)
     own = undo.world.work(undo.approved(credit), until=lambda one: Operation.objects.get(run=one).state == "unknown")
     made = Operation.objects.get(run=own)
-    until_proof(made)
+    desk.until_proof()
     assert desk.settle(opened(desk, made), "did_not") == "ok"
     assert undo.world.work(own).state == "needs_person"
     closed = {"as_state": "failed", "reason": "it is left", "what_stays": lambda _: ""}
@@ -138,7 +128,7 @@ def test_a_reversal_that_was_done_after_all_is_booked(undo: Undoing, desk: Desk)
     assert desk.settle(claimed(desk, made), "happened", reference=reference) == "ok"
     undo.relay()
     assert undo.state(credit) == "compensated" and not any(spent()) and len(undo.voids()) == 1
-    until_proof(made)
+    desk.until_proof()
     assert desk.settle(doubted(desk, made), "did_not") == "reversal_booked"
 
 
@@ -165,7 +155,7 @@ def test_both_records_are_at_stake_in_what_happened_twice(undo: Undoing, desk: D
     settings.SETTLE_ALONE_UP_TO = {"USD": credit.amount_minor}
     for number in (0, 1):
         void(note(number, undo.world))
-    until_proof(credit)
+    desk.until_proof()
     assert desk.settle(doubted(desk, credit), "did_not") == "proposed"
 
 
@@ -176,7 +166,7 @@ def test_what_is_corrected_meanwhile_is_not_told_as_it_was(undo: Undoing, desk: 
     )
     credit = undo.world.credit(run)
     void(note(0, undo.world))
-    until_proof(credit)
+    desk.until_proof()
     case = doubted(desk, credit)
     assert desk.settle(case, "did_not") == "ok"
     undo.world.sandbox.clear_faults()
@@ -197,7 +187,7 @@ def test_the_earlier_of_two_tries_is_booked_when_it_turns_out_to_have_been_done(
     undo.world.fault("timeout_without_effect", VOID)
     own = undo.world.work(undo.approved(credit), until=lambda one: Operation.objects.get(run=one).state == "unknown")
     made = Operation.objects.get(run=own)
-    until_proof(made)
+    desk.until_proof()
     assert desk.settle(opened(desk, made), "did_not") == "ok"
     assert undo.world.work(own).state == "needs_person"
     assert operate.gather_again(run_id=own.pk, principal=undo.priya, reason="once more").ok

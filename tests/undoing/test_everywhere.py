@@ -91,7 +91,7 @@ def test_killed_at_every_point_of_its_run(world: World) -> None:
         run, before = PATH.start(here), len(left)
         left = [point for point in left if not dies(here, run, point)]
         assert len(left) < before, f"no worker ever came to {left[0]}"
-        assert finish(here, run, seconds=30), (run.state, run.person_reason)
+        assert finish(here, run, seconds=120), (run.state, run.person_reason)
         judge(acting(here), run, f"run {runs}")
         runs += 1
 
@@ -103,19 +103,19 @@ def test_frozen_past_its_lease_at_every_point_of_its_run(world: World, settings:
         here = own(world, point)
         cases[point] = (here, *frozen(here, PATH, point))
     for point, (here, run, pid) in cases.items():
-        ended = finish(here, run, seconds=1.5 if point in UNTIL_IT_WAKES else 30)
+        ended = finish(here, run, seconds=1.5 if point in UNTIL_IT_WAKES else 120)
         assert ended == (point not in UNTIL_IT_WAKES), point
         assert is_stopped(pid), point
     for here, _, pid in cases.values():
         os.kill(pid, signal.SIGCONT)
         assert here.workers.wait(pid) == 0
     for point, (here, run, _) in cases.items():
-        assert finish(here, run, seconds=30), point
+        assert finish(here, run, seconds=120), point
         judge(acting(here), run, point)
 
 
 def until(found: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not found():
         assert time.monotonic() < deadline
         time.sleep(0.05)

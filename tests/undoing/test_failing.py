@@ -13,6 +13,7 @@ from reconciliation.queries import disputes
 from reconciliation.services import reversals
 from runs import record
 from runs.models import Event, Run
+from runs.one_by_one import NotAll
 from runs.services import operate
 from tests.undoing.conftest import Undoing
 from tests.undoing.test_pages import client
@@ -44,7 +45,7 @@ def test_what_cannot_be_started_is_told_tried_again_and_a_persons_at_last(
     monkeypatch.setattr(reversals, "MOST_TRIES", 3)
     with monkeypatch.context() as patch:
         patch.setattr(undoing, "workflow", fails)
-        with pytest.raises(undoing.NotDone, match="no such thing"):
+        with pytest.raises(NotAll, match="no such thing"):
             undoing.work_off(limit=10)
         assert undoing.work_off(limit=10) == 0, "not at once again"
         reversal = Reversal.objects.get()
@@ -54,7 +55,7 @@ def test_what_cannot_be_started_is_told_tried_again_and_a_persons_at_last(
         assert "Could not be proposed yet" in shown and "RuntimeError: no such thing" in shown
         assert "Reversals that fail" in priya.get("/overview/").content.decode()
         for _ in range(2):
-            with pytest.raises(undoing.NotDone):
+            with pytest.raises(NotAll):
                 try_again(undo)
     reversal.refresh_from_db()
     case = Case.objects.get()
@@ -80,7 +81,7 @@ def test_one_that_fails_a_while_is_started_once(undo: Undoing, monkeypatch: pyte
     assert undo.propose(credit).ok
     with monkeypatch.context() as patch:
         patch.setattr(reversals, "link", fails)  # the run is started, and nobody can write that down
-        with pytest.raises(undoing.NotDone):
+        with pytest.raises(NotAll):
             undoing.work_off(limit=10)
     try_again(undo)
     reversal = Reversal.objects.get()
@@ -96,7 +97,7 @@ def test_what_cannot_be_booked_goes_on_being_tried_and_a_person_knows(
     with monkeypatch.context() as patch:
         patch.setattr(reversing, "book", fails)
         for _ in range(3):
-            with pytest.raises(undoing.NotDone):
+            with pytest.raises(NotAll):
                 try_again(undo)
     reversal = Reversal.objects.get()
     assert (reversal.tries, reversal.ended_at, Case.objects.get().state) == (3, None, "open")
@@ -136,7 +137,7 @@ def test_what_was_to_follow_one_that_cannot_be_proposed_is_a_persons_too(
     close(undo, run)
     monkeypatch.setattr(reversals, "MOST_TRIES", 1)
     monkeypatch.setattr(undoing, "workflow", fails)
-    with pytest.raises(undoing.NotDone):
+    with pytest.raises(NotAll):
         undoing.work_off(limit=10)
     assert [one.result for one in Reversal.objects.order_by("created_at")] == ["failed", "dropped", "dropped"]
     newest_first = [one.operation for one in Reversal.objects.order_by("created_at")]

@@ -78,7 +78,8 @@ def test_an_integration_proposes_what_a_run_of_its_own_did(undo: Undoing) -> Non
 def test_a_person_proposes_it_by_a_command(undo: Undoing) -> None:
     first, credit = undo.credited()
     by = ("--as", "priya", "--reason", WHY)
-    assert command(str(credit.pk), "--as", "maya", "--reason", WHY)[1] == 1
+    said, code = command(str(credit.pk), "--as", "maya", "--reason", WHY)
+    assert code == 1 and "no_right  --as: maya may not propose this: use an account with that right." in said
     ticket = first.operations.exclude(pk=credit.pk).first()
     assert ticket is not None
     said, code = command(str(ticket.pk), *by)

@@ -85,7 +85,7 @@ def test_a_credit_that_billing_takes_back_by_itself(undo: Undoing, told: Receive
     """The event says so; it is looked up, and a person has it. Nothing is done about it by itself."""
     undo.world.fault("accepted_then_failed_event", CREATE, seconds=0.5)
     _, credit = undo.credited()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not Case.objects.filter(operation=credit).exists():
         assert time.monotonic() < deadline, [json.loads(raw)["type"] for _, raw, _ in told.arrived]
         pass_on(told, undo, at_least=0)

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from agentops.demo.people import ensure_people, ensure_policies
 from agentops.demo.sandbox_client import SandboxClient, SandboxDown
-from agentops.demo.world import PASSWORD, PEOPLE, STORIES, sandbox_world
+from agentops.demo.world import PASSWORD, PEOPLE, STORIES, UNTOUCHED, sandbox_world
 from agentops.starting import start_workflow
 from runs.models import Principal, Run
 from runs.services import principals
@@ -36,7 +36,7 @@ class Command(BaseCommand):
             return
         sandbox = SandboxClient(url=settings.SANDBOX_URL)
         try:
-            sandbox.post("world", sandbox_world())
+            sandbox.post("world", sandbox_world((*STORIES, UNTOUCHED)))
             if settings.DEMO_RUNS and not Run.objects.exists():
                 self._first_runs(sandbox)
         except SandboxDown as problem:

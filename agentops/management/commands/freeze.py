@@ -5,11 +5,12 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from agentops import switching
-from agentops.management.people import acting_as
+from agentops.management.people import acting_as, may_not
 from approvals import freezes
 from approvals.services import freezing
 from approvals.services.freezing import FreezeResult
 from runs.models import Principal
+from runs.rights import NO_RIGHT
 
 
 class Command(BaseCommand):
@@ -40,6 +41,8 @@ class Command(BaseCommand):
             raise CommandError(f"there is no {scope!r} to freeze; there are {', '.join(switching.scopes())}")
         else:
             result = freezing.freeze(scope=scope, principal=principal, reason=options["reason"])
+        if result.code == NO_RIGHT:
+            raise CommandError(may_not(options["user"], "freeze or lift a freeze"))
         if not result.ok or result.freeze is None:
             raise CommandError(switching.say(code=result.code, detail=result.detail))
         reach = switching.reach(scope=scope)

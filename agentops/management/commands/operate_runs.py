@@ -7,10 +7,12 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db.models import QuerySet
 
 from agentops import acts
-from agentops.management.people import acting_as
+from agentops.management.people import acting_as, may_not
 from agentops.pages.operating import sentence
+from agentops.workflows.registry import WORKFLOWS
 from runs.models import Run
 from runs.models.run import LIVE
+from runs.rights import NO_RIGHT
 
 WORDS = {
     "pause": "let nothing new begin until it is resumed",
@@ -45,7 +47,9 @@ class Command(BaseCommand):
         for pk in ids:
             result = acts.perform(act=options["act"], run_id=pk, principal=principal, reason=options["reason"])
             refused += not result.ok
-            self.stdout.write(f"{pk}  {result.code}  {sentence(code=result.code, detail=result.detail)}")
+            said = sentence(code=result.code, detail=result.detail)
+            said = may_not(options["user"], "operate runs") if result.code == NO_RIGHT else said
+            self.stdout.write(f"{pk}  {result.code}  {said}")
         self.stdout.write(f"{len(ids)} run(s): {len(ids) - refused} done, {refused} refused")
         if refused:
             raise SystemExit(1)
@@ -58,6 +62,9 @@ class Command(BaseCommand):
         if not options["state"] and not options["workflow"]:
             raise CommandError("say which runs: --run, --state or --workflow")
         found = Run.objects.filter(finished_at__isnull=True)
+        known = {*WORKFLOWS, *found.values_list("workflow", flat=True)}  # a live run's own may be gone from the code
+        if options["workflow"] and options["workflow"] not in known:
+            raise CommandError(f"--workflow: there is no {options['workflow']!r}; there are {', '.join(sorted(known))}")
         found = found.filter(state=options["state"]) if options["state"] else found
         found = found.filter(workflow=options["workflow"]) if options["workflow"] else found
         return found.order_by("created_at", "id")

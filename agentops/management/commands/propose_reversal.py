@@ -5,10 +5,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from agentops.management.people import acting_as
+from agentops.management.people import acting_as, may_not
 from agentops.pages.reversal_words import refusal
 from reconciliation.models import Operation
 from reconciliation.services import reversals
+from runs.rights import NO_RIGHT
 
 
 class Command(BaseCommand):
@@ -37,6 +38,7 @@ class Command(BaseCommand):
             )  # fmt: skip
             refused += not result.ok
             said = "Proposed" if result.ok else refusal(code=result.code, detail=result.detail)
+            said = may_not(options["user"], "propose this") if result.code == NO_RIGHT else said
             self.stdout.write(f"{pk}  {result.code}  {said}")
         self.stdout.write(f"{len(ids)} operation(s): {len(ids) - refused} proposed, {refused} refused")
         if refused:

@@ -16,7 +16,7 @@ from runs.services import principals
 from runs.services.runs import StartConflict
 
 FIELDS = {"workflow", "input", "key"}
-EXAMPLE = '{"workflow": "service_credit", "input": {"ticket": "CS-8812"}}'
+EXAMPLE = '{"workflow": "service_credit", "input": {"ticket": "CS-8840"}}'
 KEY = re.compile(r"[\x21-\x7e]{0,150}")
 
 
@@ -29,7 +29,7 @@ def _user() -> str:
 
 
 class Command(BaseCommand):
-    help = 'Start a run from a JSON file: {"workflow": "service_credit", "input": {"ticket": "CS-8812"}, "key": "…"}'
+    help = 'Start a run from a JSON file: {"workflow": "service_credit", "input": {"ticket": "CS-8840"}, "key": "…"}'
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path)

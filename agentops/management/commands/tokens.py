@@ -20,9 +20,9 @@ class Command(BaseCommand):
             self._revoke(options["revoke"])
             return
         for one in ApiToken.objects.select_related("principal").order_by("-created_at"):
-            state = f"revoked {one.revoked_at:%Y-%m-%d %H:%M}" if one.revoked_at else "live"
+            state = f"revoked {one.revoked_at:%Y-%m-%d %H:%M %Z}" if one.revoked_at else "live"
             state += ", may operate" if one.may_operate else ""
-            self.stdout.write(f"{one.pk}  {one.principal.key}  made {one.created_at:%Y-%m-%d %H:%M}  {state}")
+            self.stdout.write(f"{one.pk}  {one.principal.key}  made {one.created_at:%Y-%m-%d %H:%M %Z}  {state}")
 
     def _revoke(self, text: str) -> None:
         try:

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db.models import Count, Q
 
-from agentops.management.people import acting_as
+from agentops.management.people import acting_as, may_not
 from agentops.telling import addresses
 from approvals.models import Endpoint
 from approvals.services import endpoints
@@ -30,7 +30,7 @@ class Command(BaseCommand):
             raise CommandError("--as: say under whose name this is done")
         actor = acting_as(options["person"])
         if actor.user is None or not actor.user.has_perm("approvals.change_endpoint"):
-            raise CommandError("--as: this account does not have the right to do this")
+            raise CommandError(may_not(options["person"], "change who is told"))
         if options["add"]:
             try:
                 addresses.check(url=options["add"])

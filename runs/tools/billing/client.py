@@ -1,12 +1,13 @@
 """The official billing library, as this product uses it: one request a call, a total time limit, plain data back."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import stripe
 
-from runs.texts import storable
+from runs.readable import Unreadable, read_json
 from runs.tools.base import Ambiguous, NoSuchThing, NotSent, ToolError, Unreachable
 from runs.tools.http import Connection, from_exception, from_status, raw_answer, unreachable
 
@@ -48,10 +49,21 @@ def failure(error: stripe.StripeError) -> ToolError:
 
 
 def plain(answer: Any) -> Doc:
-    """The library's object as plain data, {} when it is none."""
+    """The library's object as plain data, {} when it is none. Raises Unreadable, or RecursionError."""
     if not isinstance(answer, stripe.StripeObject):
         return {}
-    return {name: storable(value) for name, value in answer.to_dict(for_json=True).items()}
+    return dict(read_json(json.dumps(answer.to_dict(for_json=True))))
+
+
+@contextmanager
+def sending() -> Iterator[None]:
+    """Turns every failure of a change inside into what it proves: an answer that nobody can read proves nothing."""
+    try:
+        yield
+    except stripe.StripeError as error:
+        raise failure(error) from error
+    except (Unreadable, RecursionError) as error:
+        raise Ambiguous(f"Billing gave an answer that nobody can read ({type(error).__name__}).") from error
 
 
 @contextmanager
@@ -65,7 +77,7 @@ def reading(what: str = "") -> Iterator[None]:
         raise unreachable(system=SYSTEM, dependency=DEPENDENCY, error=failure(error)) from error
     except NotSent as error:
         raise unreachable(system=SYSTEM, dependency=DEPENDENCY, error=error) from error
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         raise Unreachable(f"Billing gave an answer that nobody can read ({type(error).__name__}).") from error
 
 

@@ -2,10 +2,8 @@
 
 from typing import Any, ClassVar
 
-import stripe
-
 from runs.tools.base import Ambiguous, Contract, Lookup, Record
-from runs.tools.billing.client import Doc, client, failure, pages, plain, reading, reference_of
+from runs.tools.billing.client import Doc, client, pages, plain, reading, reference_of, sending
 from runs.tools.billing.contract import CREATE_CREDIT
 from runs.tools.billing.invoices import chain_of, moment
 from runs.tools.http import Connection
@@ -69,14 +67,11 @@ class CreateCredit:
     def send(self, *, effect: dict[str, str], identity: str, wire_key: str) -> Record:
         """See `runs.tools.base.Tool`."""
         asked: Any = parameters(effect=effect, identity=identity)
-        try:
-            with client(self._connection) as billing:
-                note = plain(billing.v1.credit_notes.create(asked, {"idempotency_key": wire_key}))
-        except stripe.StripeError as error:
-            raise failure(error) from error
+        with sending(), client(self._connection) as billing:
+            note = plain(billing.v1.credit_notes.create(asked, {"idempotency_key": wire_key}))
         try:
             return to_record(note=note, effect=effect, identity=identity, invoice_ids=(effect["invoice_id"],))
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise Ambiguous("Billing's answer is not a credit note.", raw={"answer": str(note)[:4000]}) from error
 
     def look_up(self, *, effect: dict[str, str], identity: str) -> Lookup:

@@ -11,7 +11,7 @@ import stripe
 
 from runs.money import Money
 from runs.tools.base import Ambiguous, Contract, Lookup, Reading, Record, Told
-from runs.tools.billing.client import Doc, client, failure, pages, plain, reading, reference_of
+from runs.tools.billing.client import Doc, client, pages, plain, reading, reference_of, sending
 from runs.tools.billing.contract import VOID_CREDIT
 from runs.tools.billing.invoices import chain_of, moment
 from runs.tools.http import Connection
@@ -65,15 +65,12 @@ class VoidCredit:
 
     def send(self, *, effect: dict[str, str], identity: str, wire_key: str) -> Record:
         """See `runs.tools.base.Tool`."""
-        try:
-            with client(self._connection) as billing:
-                voiding = billing.v1.credit_notes.void_credit_note
-                note = plain(voiding(effect["credit_note_id"], {}, {"idempotency_key": wire_key}))
-        except stripe.StripeError as error:
-            raise failure(error) from error
+        with sending(), client(self._connection) as billing:
+            voiding = billing.v1.credit_notes.void_credit_note
+            note = plain(voiding(effect["credit_note_id"], {}, {"idempotency_key": wire_key}))
         try:
             return to_record(note=note, effect=effect, identity=identity, voided_by=identity)
-        except (KeyError, TypeError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise Ambiguous("Billing's answer is not a credit note.", raw={"answer": str(note)[:4000]}) from error
 
     def look_up(self, *, effect: dict[str, str], identity: str) -> Lookup:

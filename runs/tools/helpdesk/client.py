@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import requests
 
-from runs.texts import storable
+from runs.readable import Unreadable, read_json
 from runs.tools.base import Ambiguous, NoSuchThing, NotSent, ToolError, Unreachable
 from runs.tools.http import Connection, LimitedSession, from_exception, from_status, raw_answer, unreachable
 
@@ -42,7 +42,7 @@ def failure(answer: requests.Response) -> ToolError:
     raw = raw_answer(status=answer.status_code, headers=answer.headers, body=answer.text)
     code = detail = ""
     try:
-        told = answer.json()["error"]
+        told = read_json(answer.content)["error"]
         code, detail = str(told["code"]), str(told["message"])
     except (ValueError, KeyError, TypeError):
         pass  # a proxy's page: the status alone has to do
@@ -70,14 +70,11 @@ def write(
             raise from_exception(system=SYSTEM, error=error) from error
     if not 200 <= answer.status_code < 300:
         raise failure(answer)
-    try:
-        given = answer.json()
-    except ValueError:
-        given = None
-    if not isinstance(given, dict):
+    given = _object(answer)
+    if given is None:
         raw = raw_answer(status=answer.status_code, headers=answer.headers, body=answer.text)
         raise Ambiguous("The help desk's answer cannot be read.", raw=raw)
-    return cleaned(given)
+    return given
 
 
 def read(connection: Connection, *, of: str, what: str) -> Doc:
@@ -101,6 +98,8 @@ def read_all(connection: Connection, *, of: str, params: dict[str, str]) -> tupl
                 data, more = page.get("data"), page.get("has_more")
                 if not isinstance(data, list) or not isinstance(more, bool) or (more and not data):
                     raise Unreachable("The help desk's list cannot be read.")
+                if not all(isinstance(one, dict) and "id" in one for one in data):
+                    raise Unreachable("The help desk's list cannot be read.")
                 found += data
                 if not more:
                     return found, number
@@ -123,15 +122,16 @@ def _get(opened: LimitedSession, *, connection: Connection, of: str, params: dic
         raise NoSuchThing(what)
     if answer.status_code != 200:
         raise unreachable(system=SYSTEM, dependency=DEPENDENCY, error=failure(answer))
-    try:
-        given = answer.json()
-    except ValueError:
-        given = None
-    if not isinstance(given, dict):
+    given = _object(answer)
+    if given is None:
         raise Unreachable("The help desk's answer cannot be read.")
-    return cleaned(given)
+    return given
 
 
-def cleaned(given: Doc) -> Doc:
-    """Without characters that no database keeps: tickets are written by outsiders."""
-    return {str(name): storable(value) for name, value in given.items()}
+def _object(answer: requests.Response) -> Doc | None:
+    """The answer's object; None where it is none that can be read and kept."""
+    try:
+        given = read_json(answer.content)
+    except Unreadable:
+        return None
+    return given if isinstance(given, dict) else None

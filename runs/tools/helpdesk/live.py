@@ -46,9 +46,9 @@ class UpdateTicket:
             wanted = {name: (effect[name], ticket[name]) for name in ("status", "resolution")}
             wanted["ticket"] = (effect["ticket"], ticket["id"])
             reference, at = _reference(str(ticket["id"]), ticket["version"]), moment(ticket["updated_at"])
-        except KeyError as error:
+            return Record(reference=reference, identity=identity, at=at, mismatch=differing(wanted), raw=ticket)
+        except (KeyError, ValueError) as error:
             raise Ambiguous("The help desk's answer is not a ticket.", raw={"answer": str(ticket)[:4000]}) from error
-        return Record(reference=reference, identity=identity, at=at, mismatch=differing(wanted), raw=ticket)
 
     def look_up(self, *, effect: dict[str, str], identity: str) -> Lookup:
         """The ticket's recorded changes under the identity."""
@@ -75,7 +75,7 @@ def _change(change: Doc, *, effect: dict[str, str]) -> Record:
             mismatch=differing(wanted),
             raw=change,
         )
-    except (KeyError, TypeError, IndexError) as error:
+    except (KeyError, TypeError, IndexError, ValueError) as error:
         raise Unreachable("The help desk's list of changes cannot be read.") from error
 
 
@@ -100,7 +100,7 @@ class DraftReply:
         )
         try:
             return written(draft, effect=effect, fields=self._fields)
-        except KeyError as error:
+        except (KeyError, ValueError) as error:
             raise Ambiguous("The help desk's answer is not a draft.", raw={"answer": str(draft)[:4000]}) from error
 
     def look_up(self, *, effect: dict[str, str], identity: str) -> Lookup:
@@ -129,6 +129,6 @@ def look_up_written(
     found, turned = read_all(connection, of=of, params={"identity": identity})
     try:
         records = tuple(written(doc, effect=effect, fields=fields) for doc in found if doc["identity"] == identity)
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise Unreachable(f"The help desk's list of {listing} cannot be read.") from error
     return Lookup(records=records, pages=turned, raw={f"{listing}_read": len(found)})
