@@ -89,7 +89,7 @@ def fragment(*, run_id: uuid.UUID, after: int, limit: int = BATCH, always: bool 
         **head(run=run),
         "rows": rows(run_id=run_id, events=events),
         "trace": lanes(run=run, events=newest),
-        "counts": counts(run=run),
+        "tab_counts": counts(run=run),
         "seq": seq,
         "last": max(run.event_seq, seq),
         "oob": True,

@@ -177,14 +177,14 @@ def _acts(request: HttpRequest, run: Run) -> list[Act]:
 def _page(
     request: HttpRequest, run: Run, *, tab: str, form: ReasonForm, dialog: str, status: int = 200
 ) -> HttpResponse:
-    counts, acts = live.counts(run=run), _acts(request, run)
+    tab_counts, acts = live.counts(run=run), _acts(request, run)
     context = {
         **live.head(run=run),
         **_SHOWS[tab](request, run),
         "section": "runs",
         "tab": tab,
-        "counts": counts,
-        "tabs": [(key, word, counts.get(key)) for key, word in TABS],
+        "tab_counts": tab_counts,
+        "tabs": [(key, word, tab_counts.get(key)) for key, word in TABS],
         "form": form,
         "dialog": dialog,
         "acts": acts,

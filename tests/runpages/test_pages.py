@@ -44,6 +44,13 @@ def test_who_may_only_look_may_not_act(db: str, signed_in: Maker) -> None:
     assert "Cancel…" not in page and "Take it over" not in html(looker.get(f"/needs-a-person/{run.pk}/"))
 
 
+def test_the_frame_says_what_waits_where_also_around_a_run(db: str, signed_in: Maker) -> None:
+    run = scenes.needs_person(AGO).run
+    page = html(signed_in(VIEW).get(f"/runs/{run.pk}/"))
+    assert 'id="count-person" aria-label="1 run"' in page and 'id="count-trace"' not in page
+    assert 'id="count-operations"' in page
+
+
 def test_the_trace_says_in_which_zone_its_times_are(db: str, signed_in: Maker) -> None:
     client, run = signed_in(VIEW), scenes.needs_person(AGO).run
     client.cookies["tz"] = "Asia/Tokyo"

@@ -118,6 +118,7 @@ def test_every_page_is_photographed(width: int, scenes: dict[str, str], sign_in:
     for name, path in scenes.items():
         person = manager if path.startswith("/approvals/") else admin
         page = person.open(path)
+        _count_anew(page)
         page.wait_for_timeout(400)  # what comes by socket or fragment
         for theme in THEMES:
             page.emulate_media(color_scheme=theme)
@@ -131,6 +132,14 @@ def test_every_page_is_photographed(width: int, scenes: dict[str, str], sign_in:
     assert not found, "\n".join(found)
     for theme in THEMES:
         assert len(list(FOLDER.glob(f"*-{width}-{theme}.png"))) >= len(scenes)
+
+
+def _count_anew(page: Page) -> None:
+    """Have the frame ask what waits where, as it does by itself after a while: every count must be there to be changed,
+    or the console says that one was not found."""
+    with page.expect_response(lambda answer: answer.url.endswith("/waiting")) as answered:
+        page.evaluate("document.getElementById('waiting').dispatchEvent(new Event('look'))")
+    assert answered.value.ok and "count-" in answered.value.text()
 
 
 def _grow(page: Page, width: int) -> None:
