@@ -17,9 +17,9 @@ from django.views.decorators.http import require_safe
 from agentops import servers
 from agentops.checks_live import pending_migrations
 from agentops.pages import dependencies
-from agentops.relay import JOBS, LOCK
+from agentops.relay import JOBS
 from agentops.telling.messenger import NAMES as MESSENGER
-from runs import clock
+from runs import advisory, clock
 from runs.services import recurring
 
 SECONDS = 2.0
@@ -61,7 +61,7 @@ def _broker() -> str:
 
 
 def _relay() -> str:
-    if _number(_RELAY, LOCK >> 32, LOCK & 0xFFFFFFFF):
+    if _number(_RELAY, advisory.RELAY >> 32, advisory.RELAY & 0xFFFFFFFF):
         return ""
     return "no relay is at work; start manage.py relay, nothing due is handed to workers without it"
 

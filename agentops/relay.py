@@ -24,6 +24,7 @@ from agentops.events import process_events
 from agentops.tasks import advance, look, read_statement
 from approvals.services import counting, prompting, staffing, thawing
 from reconciliation.services import holds, looks, processes, statement_reading
+from runs import advisory
 from runs.nudging import DUE as DUE_ONLY
 from runs.nudging import RELAY_CHANNEL
 from runs.one_by_one import is_gone
@@ -31,7 +32,6 @@ from runs.services import recurring
 from runs.services.waits import wake_for_ended_runs
 
 log = logging.getLogger(__name__)
-LOCK = 7_305_511_223  # any number, the same for every relay of one database
 BATCH = 200
 POLL_SECONDS = 1.0
 ALL_SECONDS = 0.25  # while runs come due one after the other, the other work is done that often
@@ -222,7 +222,7 @@ def run_forever(*, stop: "list[bool]") -> None:
 def _serve(relay: Relay, session: psycopg.Connection, stop: "list[bool]") -> None:
     waiting = False
     while not stop:
-        row = session.execute("SELECT pg_try_advisory_lock(%s)", [LOCK]).fetchone()
+        row = session.execute("SELECT pg_try_advisory_lock(%s)", [advisory.RELAY]).fetchone()
         if row is not None and row[0]:
             break
         if not waiting:

@@ -13,7 +13,6 @@ from approvals.working_calendar import calendar
 from runs.models import Run
 
 FROZEN = "frozen"  # the code of whatever is refused or held because of one
-LOCK = 7_305_511_224  # the advisory lock between freezing and sending; also in the migration's function
 _IN_FORCE = "SELECT scope FROM approvals_freeze WHERE lifted_at IS NULL"
 _HELD_STILL = "SELECT approvals_freezes_in_force()"
 

@@ -10,12 +10,11 @@ from typing import Any
 from django.db import connection
 from django.db.models import Q
 
-from runs import clock, hot, record
+from runs import advisory, clock, hot, record
 from runs.models import Principal, Run, Signal, Wait
 from runs.tools.base import Reading
 
 MAX_DEPTH = 10  # runs that start runs that start runs
-CIRCLES = 7_305_511_224  # any number: whoever begins to wait for a run looks for a circle alone
 
 _CIRCLE = """
 WITH RECURSIVE chain (id) AS (
@@ -98,7 +97,7 @@ def _refuse_circle(*, run: Run, other_id: uuid.UUID) -> None:
     if not Run.objects.filter(pk=other_id).exists():
         raise Impossible(f"there is no run {other_id} to wait for")
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [CIRCLES])
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [advisory.CIRCLES])
         cursor.execute(_CIRCLE, {"run": run.pk, "other": other_id})
         row = cursor.fetchone()
     if row is not None and row[0]:

@@ -16,7 +16,7 @@ from django.db import OperationalError, connection, transaction
 
 from approvals import freezes
 from approvals.models import Freeze
-from runs import clock, record, rights
+from runs import advisory, clock, record, rights
 from runs.models import Principal
 from runs.nudging import nudge_relay
 from runs.texts import typed
@@ -57,7 +57,7 @@ def _no_right(principal: Principal, act: str, about: str) -> FreezeResult | None
 def _alone() -> None:
     """Wait for those who are opening an attempt at this moment, and let no other begin."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [freezes.LOCK])
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [advisory.FREEZES])
 
 
 def _by_tries(act: Callable[[], FreezeResult]) -> FreezeResult:

@@ -2,20 +2,23 @@
 
 import datetime as dt
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 
 from agentops import engine
 from agentops.relay import Relay
+from approvals import freezes
 from approvals.models import Freeze
 from approvals.services import freezing, thawing
 from reconciliation.models import Attempt
 from reconciliation.services import execute
-from runs import clock, record, transitions
+from runs import clock, record, transitions, waiting
 from runs.models import Event, Principal, Run
 from runs.services import operate, principals
+from tests.api.caller import in_thread
 from tests.approvals.world import at_once
 from tests.engine.conftest import World
 from tests.engine.test_together import approved_runs
@@ -241,3 +244,19 @@ def test_what_waits_for_a_source_does_not_say_that_it_waits_for_a_lifted_freeze(
     run.refresh_from_db()
     assert run.state == "awaiting_approval" and run.frozen_by is None
     assert run.waits_for == asked_for
+
+
+def test_whoever_begins_to_wait_for_a_run_waits_for_no_sender(world: World) -> None:
+    """A sender holds its half of the lock early and totals after it; who begins to wait for a run may hold totals
+    already, so the two would wait for each other."""
+    run, other = world.start("CS-8815"), world.start()
+
+    def begin() -> str:
+        with transaction.atomic(durable=True), connection.cursor() as cursor:
+            cursor.execute("SET LOCAL lock_timeout = 1000")
+            locked = Run.objects.select_for_update(of=("self",)).get(pk=run.pk)
+            return waiting.begin(run=locked, key="o", kind="run", other_id=other.pk, actor=principals.system()).key
+
+    with transaction.atomic(), ThreadPoolExecutor(1) as pool:
+        freezes.in_force(lock=True)
+        assert pool.submit(in_thread, begin).result() == "o"

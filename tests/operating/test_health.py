@@ -9,10 +9,10 @@ from django.db import connection
 from django.test import Client
 
 from agentops.local.valkey import EmbeddedValkey
-from agentops.relay import LOCK
 from reconciliation.classification import Result
 from reconciliation.services import gates
 from runs import clock
+from runs.advisory import RELAY
 from runs.models import Run
 from tests.runpages.world import new_run
 
@@ -27,7 +27,7 @@ def broker(settings: Any, valkey: EmbeddedValkey) -> None:
 @pytest.fixture
 def relay(owner: psycopg.Connection) -> None:
     """Some session holds what a relay at work holds."""
-    owner.execute("SELECT pg_advisory_lock(%s)", [LOCK])
+    owner.execute("SELECT pg_advisory_lock(%s)", [RELAY])
 
 
 def parts(*, all_: bool = True) -> tuple[int, dict[str, str]]:
@@ -59,8 +59,8 @@ def test_no_relay_at_work(db: str) -> None:
 
 
 def test_another_lock_is_no_relay(db: str, owner: psycopg.Connection) -> None:
-    owner.execute("SELECT pg_advisory_lock(%s)", [LOCK + 1])
-    owner.execute("SELECT pg_advisory_lock(%s, %s)", [LOCK >> 32, (LOCK & 0xFFFFFFFF) - 2**32])
+    owner.execute("SELECT pg_advisory_lock(%s)", [RELAY + 1])
+    owner.execute("SELECT pg_advisory_lock(%s, %s)", [RELAY >> 32, (RELAY & 0xFFFFFFFF) - 2**32])
     assert parts()[0] == 503
 
 
