@@ -9,8 +9,7 @@ from django.contrib.auth.models import User
 
 from approvals import confirming, freezes, queries
 from approvals.models import ApprovalRequest, Vote
-from approvals.services.votes import ACCEPTED
-from approvals.words import sentence
+from approvals.words import ACCEPTED, sentence
 from runs.money import Money
 
 MOST = 50

@@ -1,4 +1,4 @@
-"""What a standing approval allows, what granting and revoking it leads to, and every refusal, in sentences. Pure."""
+"""What a standing approval allows, what granting and revoking it leads to, every refusal: in words. Reads nothing."""
 
 from collections.abc import Mapping
 from typing import Any

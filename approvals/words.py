@@ -7,6 +7,7 @@ from typing import Any
 
 from runs.texts import typed
 
+ACCEPTED = frozenset({"approved", "rejected", "voted", "voted_no"})  # the codes of a word that counts
 SENTENCES: dict[str, str] = {
     # results
     "approved": "Approved. It is waiting to run.",

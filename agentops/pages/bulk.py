@@ -16,7 +16,7 @@ from approvals import bulk as together
 from approvals import queries, words
 from approvals.models import ApprovalRequest, BulkItem, BulkVote, Vote
 from approvals.services import bulk, requests
-from approvals.services.votes import ACCEPTED, COMMENT_LENGTH
+from approvals.services.votes import COMMENT_LENGTH
 from runs import clock
 from runs.access import needs, refused, someone_else, user_of
 from runs.ids import new_id
@@ -28,7 +28,7 @@ _PROBLEMS = {
     "too_many": (422, f"These are more than {together.MOST} requests. Choose fewer, and do it in parts."),
 }
 # what was not counted first, for that is what is still to be done
-_ORDER = Case(When(code="", then=1), When(code__in=ACCEPTED, then=2), default=0)
+_ORDER = Case(When(code="", then=1), When(code__in=words.ACCEPTED, then=2), default=0)
 
 
 def _ids(data: QueryDict) -> list[uuid.UUID]:

@@ -1,4 +1,4 @@
-"""One event in full: its facts as labelled values, nested ones too, nothing shortened and none left out. Pure."""
+"""One event in full: its facts as labelled values, nested ones too, nothing shortened, none left out. Reads nothing."""
 
 import datetime as dt
 import json

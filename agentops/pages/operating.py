@@ -1,4 +1,4 @@
-"""What people do to runs, in words: each act with its consequence, each refusal with its own sentence. Pure."""
+"""What people do to runs, in words: each act with its consequence, each refusal with its sentence. Reads nothing."""
 
 import datetime as dt
 from collections.abc import Mapping

@@ -1,5 +1,5 @@
-"""What an event of the record says to people: one line each, with its icon and colour. Pure; kinds it has never heard
-of are told plainly, so a new kind never breaks a page.
+"""What an event of the record says to people: one line each, with its icon and colour. Reads nothing; kinds it has
+never heard of are told plainly, so a new kind never breaks a page.
 
 Texts may come from outside: lines are bounded here and escaped by the templates; amounts are never shortened.
 """

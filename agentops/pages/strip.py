@@ -1,4 +1,4 @@
-"""The states a run has been through, in the machine's order, with how long and how often. Pure."""
+"""The states a run has been through, in the machine's order, with how long and how often. Reads nothing."""
 
 import datetime as dt
 from collections.abc import Sequence

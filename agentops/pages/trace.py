@@ -1,4 +1,4 @@
-"""The record of a run as lanes on a time axis: what runs beside what, positions of 100, labels placed. Pure.
+"""The record of a run as lanes on a time axis: what runs beside what, positions of 100, labels placed. Reads nothing.
 
 Every event ends up on exactly one bar: the bar that it begins, ends or is.
 """

@@ -1,4 +1,4 @@
-"""How the actions of a service credit run are put to people. Pure."""
+"""How the actions of a service credit run are put to people. Reads nothing."""
 
 from agentops.workflows.base import Card, Facts, Row
 from runs.actions import Action

@@ -22,7 +22,7 @@ from approvals.objections import Objection
 from approvals.seating import Seating
 from approvals.services import deciding, policies, requests, stages
 from approvals.services.deciding import Matter, Reevaluate
-from approvals.words import is_blank, storable
+from approvals.words import ACCEPTED, is_blank, storable
 from runs import clock, hot, record, transitions
 from runs.models import Principal
 from runs.money import Money
@@ -30,7 +30,6 @@ from runs.services import principals
 
 COMMENT_LENGTH = 4000
 _WAITING = {"approve": "voted", "reject": "voted_no"}  # what a word is told that decides nothing yet
-ACCEPTED = frozenset({"approved", "rejected", "voted", "voted_no"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
