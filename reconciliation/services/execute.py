@@ -115,9 +115,17 @@ def _checked(
     else:
         made = found or _spend(run=run, proposal=proposal, contract=contract, by=good, actor=actor)
     if isinstance(made, Operation):
+        assert isinstance(good, Allowed)
         return _open(
-            run=run, operation=made, contract=contract, sender=sender, actor=actor, resend=resend, quiet=facts.quiet
-        )  # fmt: skip
+            run=run,
+            operation=made,
+            contract=contract,
+            sender=sender,
+            actor=actor,
+            resend=resend,
+            quiet=facts.quiet,
+            valid_until=good.authority.decision.valid_until,
+        )
     _give_up(run=run, operation=found, authority=authority, void=made, actor=actor)
     return made
 
@@ -173,7 +181,7 @@ def _spend(*, run: Run, proposal: Proposal, contract: Contract, by: Allowed, act
 
 def _open(
     *, run: Run, operation: Operation, contract: Contract, sender: WorkerProcess, actor: Principal, resend: Resend,
-    quiet: bool,
+    quiet: bool, valid_until: dt.datetime,
 ) -> Opened | Held:  # fmt: skip
     """Open the next attempt of a locked, authorised (or, under the resend rule, unknown) operation."""
     if operation.state == OperationState.UNKNOWN and not _may_resend(operation, contract, resend):
@@ -184,11 +192,11 @@ def _open(
     if isinstance(gate, Held):
         return gate
     now = gate.now
+    if now >= valid_until:  # while totals, resources or the tool's turn were waited for
+        return _not_now(operation, gate, Held(code="ended", detail="the approval's end, which came meanwhile"))
     if not processes.hold(process=sender):
-        if operation.state == OperationState.AUTHORISED:
-            holds.let_go(operation=operation)
-        gates.end_trials(names=sorted(gate.troubled))
-        return Held(code="sender_ended", detail="this process was recorded as ended, so it registers anew first")
+        why = "this process was recorded as ended, so it registers anew first"
+        return _not_now(operation, gate, Held(code="sender_ended", detail=why))
     epoch = operation.epoch + (1 if resend == Resend.NEW_EPOCH else 0)
     moves.move(
         run=run,
@@ -224,6 +232,14 @@ def _open(
     )
     faultpoints.reach("attempt.opened.before")
     return Opened(attempt=attempt, operation=operation, troubled=bool(gate.troubled))
+
+
+def _not_now(operation: Operation, gate: gates.Go, held: Held) -> Held:
+    """Give back what was taken for a call that is not made."""
+    if operation.state == OperationState.AUTHORISED:
+        holds.let_go(operation=operation)
+    gates.end_trials(names=sorted(gate.troubled))
+    return held
 
 
 def _gate(*, operation: Operation, contract: Contract, quiet: bool) -> gates.Go | Held:

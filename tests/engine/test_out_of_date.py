@@ -1,6 +1,7 @@
 """Between the yes and the sending, and while people think, the world moves: nothing goes out on an old footing."""
 
 import copy
+import dataclasses
 from types import SimpleNamespace
 from typing import Any
 
@@ -8,11 +9,12 @@ import psycopg
 import pytest
 
 from agentops.events import process_events
-from approvals.models import ApprovalRequest, Decision, Refusal
+from approvals.models import Allowance, ApprovalRequest, Decision, Refusal
 from approvals.seed_policies import SERVICE_CREDITS
 from approvals.services import policies
 from reconciliation import still_allowed
 from reconciliation.models import Operation
+from reconciliation.services import gates
 from runs import clock, record, transitions
 from runs.models import Run
 from runs.services import external_events
@@ -62,6 +64,26 @@ def test_d9_the_deadline_falls_into_the_wait_for_the_policy(world: World, monkey
     run = world.work(run)
     assert (run.state, run.person_code, states(run)) == ("needs_person", "approval_expired", ["expired"])
     nothing_was_sent(world, run)
+
+
+def test_d9_the_deadline_falls_into_the_wait_for_the_tool(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was spent by then is given back, and no attempt is ever opened."""
+    run, may_send, waited = world.approved(), gates.may_send, []
+
+    def slow(**given: Any) -> Any:
+        waited.append(given["tool"])
+        return dataclasses.replace(may_send(**given), now=end)
+
+    end = Decision.objects.get().valid_until
+    monkeypatch.setattr(gates, "may_send", slow)
+    monkeypatch.setattr(still_allowed, "clock", SimpleNamespace(now=lambda: end if waited else clock.now()))
+    run = world.work(run)
+    assert (run.state, run.person_code) == ("needs_person", "approval_expired")
+    assert world.effects() == [] and len(waited) == 1
+    operation = Operation.objects.get(run=run)
+    assert (operation.state, operation.attempts.count()) == ("abandoned", 0)
+    assert Allowance.objects.exists() and not any(one.reserved_minor for one in Allowance.objects.all())
+    assert record.verify(stream=f"run:{run.pk}") is None
 
 
 def test_d9_a_yes_one_second_too_late_is_refused_and_that_is_recorded(world: World, owner: psycopg.Connection) -> None:
