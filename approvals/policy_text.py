@@ -13,13 +13,13 @@ def asks(*, ask: dict[str, Any]) -> str:
     worked = " of working time" if ask.get("clock") == "working" else ""
     parts = [
         f"asks {chain(ask=ask)}",
-        f"to be answered within {ask['respond_within_minutes']} min{worked}",
-        f"usable for {ask['valid_for_minutes']} min after that",
+        f"to be answered within {_time(ask['respond_within_minutes'])}{worked}",
+        f"usable for {_time(ask['valid_for_minutes'])} after that",
     ]
     if "remind_after_minutes" in ask:
-        parts.append(f"reminds every {ask['remind_after_minutes']} min")
+        parts.append(f"reminds every {_time(ask['remind_after_minutes'])}")
     for step in ask.get("escalate", []):
-        parts.append(f"after {step['after_minutes']} min asks {step['group']} as well")
+        parts.append(f"after {_time(step['after_minutes'])} asks {step['group']} as well")
     if ask.get("when_late") == "reject":
         parts.append("rejects when nobody answers in time")
     level = ask.get("confirm", confirming.CLICK)
@@ -28,6 +28,12 @@ def asks(*, ask: dict[str, Any]) -> str:
     if ask.get("standing"):
         parts.append("or an approval that was given beforehand answers")
     return "; ".join([", ".join([f"{parts[0]}; {parts[1]}", parts[2]]), *parts[3:]])
+
+
+def _time(minutes: int) -> str:
+    """`45 min`, `4 h` or `26 h 30 min`, exactly: a day of working time is no 24 hours."""
+    hours, rest = divmod(minutes, 60)
+    return " ".join([*([f"{hours} h"] if hours else []), *([f"{rest} min"] if rest or not hours else [])])
 
 
 def chain(*, ask: dict[str, Any]) -> str:

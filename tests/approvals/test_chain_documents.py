@@ -117,8 +117,8 @@ def test_in_words_and_what_differs() -> None:
     said = asks(ask=ask(clock="working", escalate=[{"after_minutes": 90, "group": "heads"}], when_late="reject"))
     assert said == (
         "asks Finance: 2 people of finance or treasury (2 who say no end it), then Legal: one person of legal, each"
-        " within their own limit, of the team emea; to be answered within 240 min of working time, usable for 60 min"
-        " after that; after 90 min asks heads as well; rejects when nobody answers in time"
+        " within their own limit, of the team emea; to be answered within 4 h of working time, usable for 1 h"
+        " after that; after 1 h 30 min asks heads as well; rejects when nobody answers in time"
     )
     (change,) = rule_diff.changes(old=document(ask()), new=document(ask(stages=[FINANCE | {"quorum": 1}, LEGAL])))
     labels = {field.label: (field.old, field.new) for field in change.fields}

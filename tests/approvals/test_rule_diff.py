@@ -58,7 +58,7 @@ def test_rules_totals_and_tools_one_by_one() -> None:
     ]
     assert [(one.label, one.old, one.new) for one in found[1].fields] == [
         ("What it does", "needs no approval", "asks people"),
-        ("Who is asked", "", "asks 2 people of manager; to be answered within 240 min, usable for 60 min after that"),
+        ("Who is asked", "", "asks 2 people of manager; to be answered within 4 h, usable for 1 h after that"),
     ]
     assert [(one.label, one.old, one.new) for one in found[3].fields] == [
         ("Limit in USD", "$5.00 USD", "$7.00 USD"),
