@@ -14,7 +14,7 @@ CONFIRMED, DIFFERENT, DUPLICATE, UNCONFIRMED = "confirmed", "different", "duplic
 OTHER_AMOUNT, OTHER_ACCOUNT, MISSING_HERE, MISSING_THERE = (
     "other_amount", "other_account", "missing_here", "missing_there",
 )  # fmt: skip
-MISSING, UNKNOWN, NOT_OURS, UNREAD = "missing", "unknown", "not_ours", "unread"
+MISSING, UNKNOWN, NOT_OURS = "missing", "unknown", "not_ours"
 # the effect's fields that say whose account it is; a line's account is any of them
 ACCOUNT_FIELDS = ("customer", "account", "account_name")
 LIKE_WITHIN = dt.timedelta(days=2)

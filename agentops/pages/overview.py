@@ -23,8 +23,6 @@ from runs.models import Run
 from runs.models.run import LIVE, RunState
 from runs.services import recurring
 
-LATELY = dt.timedelta(minutes=5)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:

@@ -72,7 +72,7 @@ class ApprovalRequest(models.Model):
         help_text="who ended it, unless votes did",
     )
     close_reason = models.TextField(blank=True)
-    # copied from run and proposal by a trigger, for lists alone; migration 0016 indexes the trigrams of `words`
+    # copied from run and proposal by a trigger, for lists alone; `sql/indexes.sql` indexes the trigrams of `words`
     amount_minor = models.BigIntegerField(null=True, blank=True, editable=False)
     currency = models.CharField(max_length=3, blank=True, default="", db_default="", editable=False)
     words = models.TextField(

@@ -17,8 +17,6 @@ from runs import clock, record
 from runs.canonical import digest
 from runs.models import Principal
 
-NOTE_LENGTH = policy_checks.NOTE_LENGTH
-
 
 class PolicyInvalid(Exception):
     """The policy cannot be published; `errors` are `rules.Problem`, each with the rule, the field and the remedy."""

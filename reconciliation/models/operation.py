@@ -75,7 +75,7 @@ class Operation(models.Model):
     )
     external_reference = models.CharField(max_length=200, null=True, blank=True)
     actual = models.JSONField(null=True, blank=True, help_text="what the other side has recorded")
-    settled_by = models.CharField(max_length=20, blank=True, help_text="answer, probe, event or person")
+    settled_by = models.CharField(max_length=20, blank=True, help_text="answer, probe or person")
     failure_code = models.CharField(
         max_length=60, blank=True, help_text="the other side's own code, or how absence was known"
     )

@@ -36,12 +36,6 @@ def live(*, token: str) -> ApiToken | None:
     return found if found and found.principal.kind == Principal.Kind.INTEGRATION else None
 
 
-def owner(*, token: str) -> Principal | None:
-    """The integration whose live token this is."""
-    found = live(token=token)
-    return None if found is None else found.principal
-
-
 def revoke(*, token_id: uuid.UUID) -> bool:
     """End a token at once; False when it was not live."""
     with transaction.atomic(durable=True):

@@ -123,9 +123,9 @@ def test_what_is_not_a_file(tmp_path: Path) -> None:
 
 def test_a_token_is_shown_once_and_works() -> None:
     token = run("make_token", "help-desk-2", "--label", "Help desk, second").strip()
-    found = tokens.owner(token=token)
+    found = tokens.live(token=token)
     assert found is not None
-    assert (found.key, found.label) == ("integration:help-desk-2", "Help desk, second")
+    assert (found.principal.key, found.principal.label) == ("integration:help-desk-2", "Help desk, second")
     assert token not in run("tokens") and "integration:help-desk-2" in run("tokens")
 
 
@@ -135,7 +135,7 @@ def test_a_second_token_for_the_same_integration_lets_one_be_changed() -> None:
     old = ApiToken.objects.order_by("created_at").first()
     assert old is not None
     assert "revoked" in run("tokens", "--revoke", str(old.pk))
-    assert tokens.owner(token=first) is None and tokens.owner(token=second) is not None
+    assert tokens.live(token=first) is None and tokens.live(token=second) is not None
     assert f"made {old.created_at:%Y-%m-%d %H:%M} UTC  revoked" in run("tokens")
     assert run("tokens").count("live") == 1 and run("tokens").count("revoked") == 1
     assert "no live token" in refusal("tokens", "--revoke", str(old.pk))

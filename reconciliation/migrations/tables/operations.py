@@ -43,7 +43,7 @@ TABLES = [
             ('next_probe_at', models.DateTimeField(blank=True, null=True)),
             ('external_reference', models.CharField(blank=True, max_length=200, null=True)),
             ('actual', models.JSONField(blank=True, help_text='what the other side has recorded', null=True)),
-            ('settled_by', models.CharField(blank=True, help_text='answer, probe, event or person', max_length=20)),
+            ('settled_by', models.CharField(blank=True, help_text='answer, probe or person', max_length=20)),
             ('failure_code', models.CharField(blank=True, help_text="the other side's own code, or how absence was known", max_length=60)),
             ('failure', models.TextField(blank=True, help_text='the proof that nothing happened, in words')),
             ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
