@@ -11,7 +11,7 @@ from django.db.models import Prefetch
 from approvals.models import Vote
 from reconciliation.models import Attempt, Case, Correction, Observation, Operation, ProposedVerdict, Reversal
 from reconciliation.queries import Seen, in_a_row
-from runs import queries
+from runs import record
 from runs.models import Event
 
 _RECORD_LINES = 500
@@ -75,7 +75,7 @@ def explain(*, operation: Operation) -> Explained:
     """`operation` as `found` gives it."""
     request = operation.decision.request
     votes = request.votes.select_related("principal").order_by("at") if request is not None else []
-    stream = queries.stream(operation.run_id)
+    stream = record.stream_of(run_id=operation.run_id)
     events = Event.objects.filter(stream=stream, data__operation=str(operation.pk)).select_related("actor")
     return Explained(
         operation=operation,

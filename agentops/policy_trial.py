@@ -21,7 +21,7 @@ from approvals.evaluation import TotalNeed, Verdict, evaluate
 from approvals.models import ApprovalRequest, Decision, Policy, StandingApproval, Tally
 from reconciliation import windows
 from reconciliation.models import Reservation
-from runs import clock
+from runs import clock, record
 from runs.models import Event, Evidence, Proposal
 
 MOST = 500
@@ -237,7 +237,7 @@ def _happened(
     """What became of each at the policy, and the request that people were asked, by proposal."""
     found: dict[uuid.UUID, Outcome] = {}
     requests: dict[uuid.UUID, uuid.UUID] = {}
-    streams = [f"run:{run}" for run in {one.run_id for one in proposals}]
+    streams = [record.stream_of(run_id=run) for run in {one.run_id for one in proposals}]
     wanted = {str(one.pk): one.pk for one in proposals}
     for event in Event.objects.filter(stream__in=streams, kind="policy.checked").order_by("stream", "seq"):
         key = wanted.get(str(event.data.get("proposal")))

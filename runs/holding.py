@@ -2,7 +2,7 @@
 
 import datetime as dt
 
-from runs import clock, rights
+from runs import clock, record, rights
 from runs.models import Event, Principal, Run
 
 CLAIM_LAPSES = dt.timedelta(minutes=30)
@@ -19,7 +19,9 @@ def holder(*, run: Run) -> Principal | None:
     """The owner whose claim still keeps others out. Reads the claim's time from the run's record."""
     if run.owner is None:
         return None
-    claims = Event.objects.filter(stream=f"run:{run.pk}", kind=CLAIMED, actor=run.owner).order_by("-seq")
+    claims = Event.objects.filter(stream=record.stream_of(run_id=run.pk), kind=CLAIMED, actor=run.owner).order_by(
+        "-seq"
+    )
     claimed_at = claims.values_list("at", flat=True).first() or run.state_since
     if clock.now() - claimed_at >= CLAIM_LAPSES or not rights.entitled(principal=run.owner, permission=OPERATE):
         return None

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count, Q, QuerySet
 
+from runs import record
 from runs.models import Event, Principal, Run
 from runs.models.run import RunState
 
@@ -77,31 +78,27 @@ def counts(*, runs: QuerySet[Run]) -> dict[str, int]:
     return {one.key: sum(by_state.get(state, 0) for state in one.states or S.values) for one in GROUPS}
 
 
-def stream(run_id: uuid.UUID) -> str:
-    return f"run:{run_id}"
-
-
 def events_after(*, run_id: uuid.UUID, after: int, limit: int) -> list[Event]:
     """At most `limit` events with a higher number than `after`, in order."""
-    found = Event.objects.filter(stream=stream(run_id), seq__gt=after).select_related("actor")
+    found = Event.objects.filter(stream=record.stream_of(run_id=run_id), seq__gt=after).select_related("actor")
     return list(found.order_by("seq")[:limit])
 
 
 def newest_events(*, run_id: uuid.UUID, up_to: int | None, limit: int) -> list[Event]:
     """The last `limit` events (of those up to number `up_to`), in order."""
-    found = Event.objects.filter(stream=stream(run_id)).select_related("actor")
+    found = Event.objects.filter(stream=record.stream_of(run_id=run_id)).select_related("actor")
     if up_to is not None:
         found = found.filter(seq__lte=up_to)
     return list(reversed(found.order_by("-seq")[:limit]))
 
 
 def time_of(*, run_id: uuid.UUID, seq: int) -> dt.datetime | None:
-    return Event.objects.filter(stream=stream(run_id), seq=seq).values_list("at", flat=True).first()
+    return Event.objects.filter(stream=record.stream_of(run_id=run_id), seq=seq).values_list("at", flat=True).first()
 
 
 def state_events(*, run_id: uuid.UUID, limit: int = 2000) -> list[Event]:
     """The events that moved the run, in order."""
-    found = Event.objects.filter(stream=stream(run_id), kind__in=["run.started", "run.state"])
+    found = Event.objects.filter(stream=record.stream_of(run_id=run_id), kind__in=["run.started", "run.state"])
     return list(found.order_by("seq")[:limit])
 
 

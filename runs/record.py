@@ -5,6 +5,7 @@ stored canonical text.
 """
 
 import hashlib
+import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -19,6 +20,11 @@ from runs.models import Event, Principal, Run, StreamHead
 _COLUMNS = ("stream", "seq", "at", "kind", "actor_id", "data", "canonical", "hash")
 _LINE = f"({', '.join(['%s'] * len(_COLUMNS))})"
 _INTO = f"INSERT INTO runs_event ({', '.join(_COLUMNS)}) VALUES "
+
+
+def stream_of(*, run_id: uuid.UUID) -> str:
+    """The name of the run's stream."""
+    return f"run:{run_id}"
 
 
 def _event(*, stream: str, seq: int, previous: str, kind: str, actor: Principal, data: dict[str, Any]) -> list[Any]:
@@ -37,7 +43,12 @@ def append(*, run: Run, kind: str, actor: Principal, saving: Iterable[str] = (),
     every step of every run comes through here.
     """
     row = _event(
-        stream=f"run:{run.id}", seq=run.event_seq + 1, previous=run.event_hash, kind=kind, actor=actor, data=data
+        stream=stream_of(run_id=run.pk),
+        seq=run.event_seq + 1,
+        previous=run.event_hash,
+        kind=kind,
+        actor=actor,
+        data=data,
     )
     run.event_seq, run.event_hash = row[1], row[-1]
     held = getattr(run, "held_lines", None)

@@ -32,6 +32,8 @@ def entitled(*, principal: Principal, permission: str) -> bool:
 def hold(*, principals: Iterable[Principal]) -> None:
     """Hold the users of several people FOR SHARE, by id, before any of them is looked at."""
     ids = [one.user_id for one in principals if one.user_id is not None]
+    if not ids:
+        return
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT id FROM {User._meta.db_table} WHERE id = ANY(%s) ORDER BY id FOR SHARE", [ids])
 
@@ -39,9 +41,7 @@ def hold(*, principals: Iterable[Principal]) -> None:
 def entitled_held(*, principal: Principal, permission: str) -> bool:
     """The same inside a transaction, with the answer held until it ends: the user's row, which stands for their
     memberships, is read FOR SHARE, so whoever takes the right away either waits or is seen here."""
-    if principal.user_id is not None:
-        with connection.cursor() as cursor:
-            cursor.execute(f"SELECT id FROM {User._meta.db_table} WHERE id = %s FOR SHARE", [principal.user_id])
+    hold(principals=[principal])
     return entitled(principal=principal, permission=permission)
 
 

@@ -98,8 +98,8 @@ def ran() -> list[Ran]:
             state=one.state,
             at_rest=one.is_over or one.pk in resting,
             overdue=_overdue(one, now=now),
-            record_breaks_at=record.verify(stream=f"run:{one.pk}"),
-            chain=tuple(chains.get(f"run:{one.pk}", ())),
+            record_breaks_at=record.verify(stream=record.stream_of(run_id=one.pk)),
+            chain=tuple(chains.get(record.stream_of(run_id=one.pk), ())),
         )
         for one in Run.objects.all()
     ]
@@ -132,7 +132,12 @@ def _overdue(run: Run, *, now: dt.datetime) -> float:
         begin = run.state_since
     else:
         begin = max(one for one in (run.wake_at, run.lease_until) if one is not None)
-    last = Event.objects.filter(stream=f"run:{run.pk}").order_by("-seq").values_list("at", flat=True).first()
+    last = (
+        Event.objects.filter(stream=record.stream_of(run_id=run.pk))
+        .order_by("-seq")
+        .values_list("at", flat=True)
+        .first()
+    )
     marks = [one for one in (begin, last) if one is not None]
     return max(0.0, (now - max(marks)).total_seconds())
 

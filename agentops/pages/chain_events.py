@@ -6,6 +6,7 @@ from typing import Any
 
 from agentops import asked
 from approvals.models import ApprovalRequest
+from runs import record
 from runs.models import Event
 
 
@@ -36,7 +37,9 @@ def happened(*, requests: list[ApprovalRequest]) -> list[Entry]:
     if not requests:
         return []
     ids = {str(request.pk) for request in requests}
-    found = Event.objects.filter(stream=f"run:{requests[0].run_id}", kind__in=list(_TOLD)).select_related("actor")
+    found = Event.objects.filter(
+        stream=record.stream_of(run_id=requests[0].run_id), kind__in=list(_TOLD)
+    ).select_related("actor")
     return [_entry(one.kind, one.at, str(one.actor), one.data) for one in found if one.data.get("request") in ids]
 
 

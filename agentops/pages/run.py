@@ -91,7 +91,7 @@ def _trace(request: HttpRequest, run: Run) -> dict[str, Any]:
 def _event(run_id: uuid.UUID, seq: int | None) -> Event | None:
     if seq is None:
         return None
-    return Event.objects.filter(stream=queries.stream(run_id), seq=seq).select_related("actor").first()
+    return Event.objects.filter(stream=record.stream_of(run_id=run_id), seq=seq).select_related("actor").first()
 
 
 def _evidence(request: HttpRequest, run: Run) -> dict[str, Any]:
@@ -139,7 +139,7 @@ def _audit(request: HttpRequest, run: Run) -> dict[str, Any]:
     events = queries.events_after(run_id=run.pk, after=after, limit=AUDIT_PAGE)
     return {
         "entries": audit.entries(run=run, events=events),
-        "broken_at": record.verify(stream=queries.stream(run.pk)),
+        "broken_at": record.verify(stream=record.stream_of(run_id=run.pk)),
         "after": after,
         "next_after": events[-1].seq if events and events[-1].seq < run.event_seq else None,
         "earlier_after": max(after - AUDIT_PAGE, 0) if after else None,
@@ -230,7 +230,9 @@ def run_event(request: HttpRequest, run_id: uuid.UUID, seq: int) -> HttpResponse
 def run_record(request: HttpRequest, run_id: uuid.UUID) -> HttpResponse:
     """The record as it is stored, one JSON text a line: number, canonical text, hash."""
     run = _found(run_id)
-    found = Event.objects.filter(stream=queries.stream(run.pk)).order_by("seq").values_list("canonical", "hash")
+    found = (
+        Event.objects.filter(stream=record.stream_of(run_id=run.pk)).order_by("seq").values_list("canonical", "hash")
+    )
     lines = "".join(f'{{"event":{canonical},"hash":"{digest}"}}\n' for canonical, digest in found.iterator())
     response = HttpResponse(lines, content_type="application/x-ndjson")
     response["Content-Disposition"] = f'attachment; filename="run-{run.pk}.jsonl"'

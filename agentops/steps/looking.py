@@ -8,7 +8,7 @@ from reconciliation import late, reversing
 from reconciliation.models import Operation
 from reconciliation.models.operation import SETTLED
 from reconciliation.services import looks
-from runs import clock, hot, queries
+from runs import clock, hot, record
 from runs.models import Event, Principal, Run
 from runs.models.run import RunState
 
@@ -46,7 +46,9 @@ def _corrected(run: Run, settled: list[Operation]) -> str:
 
 def _sent_on(run: Run) -> dt.datetime:
     """When a person sent the run on last; if nobody has, when it was started."""
-    moved = Event.objects.filter(stream=queries.stream(run.pk), kind="run.state", data__source=RunState.NEEDS_PERSON)
+    moved = Event.objects.filter(
+        stream=record.stream_of(run_id=run.pk), kind="run.state", data__source=RunState.NEEDS_PERSON
+    )
     last = moved.filter(actor__kind=Principal.Kind.PERSON).order_by("-seq").first()
     return run.created_at if last is None else last.at
 

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.contrib.auth.models import User
 from django.db import OperationalError, connection, transaction
 
 from approvals import freezes
@@ -43,10 +42,7 @@ class FreezeResult:
 
 def _no_right(principal: Principal, act: str, about: str) -> FreezeResult | None:
     """Looked at under the lock of the person's row, as for every act; the refusal is kept in the record."""
-    if principal.user_id is not None:
-        with connection.cursor() as cursor:
-            cursor.execute(f"SELECT id FROM {User._meta.db_table} WHERE id = %s FOR SHARE", [principal.user_id])
-    if rights.entitled(principal=principal, permission=PERMISSION):
+    if rights.entitled_held(principal=principal, permission=PERMISSION):
         return None
     record.append_system(
         topic=TOPIC, kind="freeze.refused", actor=principal, act=act, about=about, code=rights.NO_RIGHT
