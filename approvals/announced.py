@@ -9,6 +9,7 @@ from django.conf import settings
 from django.urls import reverse
 from django.utils.crypto import salted_hmac
 
+from approvals import heard
 from approvals.models import ApprovalRequest, Endpoint
 from runs.models import Event
 from runs.money import Money
@@ -40,6 +41,7 @@ def body(*, event: Event, request: ApprovalRequest) -> str:
         "installation": settings.INSTALLATION,
         "actor": {"kind": event.actor.kind, "label": event.actor.label},
         "why": event.data.get("why") or event.data.get("comment") or "",
+        "decided_by": _decided_by(event, request),
         "run": {"id": str(request.run_id), "workflow": request.run.workflow, "subject": request.run.subject},
         "request": {
             "id": str(request.pk),
@@ -60,6 +62,14 @@ def body(*, event: Event, request: ApprovalRequest) -> str:
         },
     }
     return json.dumps(told, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+
+
+def _decided_by(event: Event, request: ApprovalRequest) -> list[str]:
+    """The people whose answers made the decision, which may be others than who answered last, or the system that
+    counted them again."""
+    if event.kind not in ("request.approved", "request.rejected") or getattr(request, "decision", None) is None:
+        return []
+    return [vote.whose for vote in heard.deciders(request=request)]
 
 
 def secret(endpoint: Endpoint) -> str:

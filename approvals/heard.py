@@ -1,5 +1,6 @@
 """Whose yes counts, for what pages and words say of it: while something hangs on it, that of people who are entitled to
-it still; of what has ended, that of all who gave one. Reads only."""
+it still; of what was decided and is over, that which made the decision; of what ended without one, that of all who gave
+one. Reads only."""
 
 import uuid
 from collections import Counter
@@ -24,6 +25,7 @@ def yes(*, requests: Iterable[ApprovalRequest]) -> Counter[uuid.UUID]:
     principals where these were not read along with them."""
     rows = list(requests)
     prefetch_related_objects(rows, "stages", "votes__principal", "votes__instead_of")
+    prefetch_related_objects([one for one in rows if one.state not in _LIVE], "decision")
     live = [vote for request in rows if request.state in _LIVE for vote in request.votes.all()]
     people = known(
         user_ids={user_id for vote in live for user_id in (vote.principal.user_id, vote.counts_for) if user_id}
@@ -45,8 +47,28 @@ def yes(*, requests: Iterable[ApprovalRequest]) -> Counter[uuid.UUID]:
 
 def yes_in(*, seated: Seating) -> Counter[uuid.UUID]:
     """The same for a request that is looked at already."""
-    counted = seated.counted if seated.request.state in _LIVE else seated.votes
+    counted = seated.counted if seated.request.state in _LIVE else after(request=seated.request, votes=seated.votes)
     return Counter(vote.stage_id for vote in counted if vote.choice == Vote.Choice.APPROVE)
+
+
+def after(*, request: ApprovalRequest, votes: Iterable[Vote]) -> list[Vote]:
+    """Of these votes of a request that is decided those that made the decision; all where it ended without one."""
+    decision = getattr(request, "decision", None)
+    return [vote for vote in votes if decision is None or decision.made_by(vote)]
+
+
+def deciders(*, request: ApprovalRequest) -> list[Vote]:
+    """The votes that made the decision on a request that is decided, with their people, in the order given."""
+    votes = Vote.objects.filter(request=request).select_related("principal", "instead_of").order_by("at", "id")
+    return after(request=request, votes=votes)
+
+
+def left_out(*, request: ApprovalRequest, votes: Iterable[Vote]) -> set[uuid.UUID]:
+    """The ids of those a yes of which made no part of what was decided, once that can no longer change."""
+    decision = getattr(request, "decision", None)
+    if decision is None or request.state in _LIVE or not decision.approved:
+        return set()
+    return {vote.pk for vote in votes if vote.choice == Vote.Choice.APPROVE and not decision.made_by(vote)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
-from approvals import freezes
+from approvals import freezes, heard
 from approvals import seating as seats_of
 from approvals.evaluation import Verdict, satisfied
 from approvals.models import ApprovalRequest, PolicyVersion, Stage, Vote
@@ -65,16 +65,11 @@ def _decided(request: ApprovalRequest, user: User) -> Objection | None:
     decision = getattr(request, "decision", None)
     if decision is None:
         return None
-    choice = Vote.Choice.APPROVE if decision.approved else Vote.Choice.REJECT
-    votes = list(
-        Vote.objects.filter(request=request, choice=choice)
-        .select_related("principal", "instead_of")
-        .order_by("at", "id")
-    )
+    votes = heard.deciders(request=request)
     return Objection(
         code="decided",
         detail={
-            "choice": str(choice),
+            "choice": str(Vote.Choice.APPROVE if decision.approved else Vote.Choice.REJECT),
             "by": ", ".join(vote.whose for vote in votes),
             "at": decision.decided_at.isoformat(),
             "people": len(votes),

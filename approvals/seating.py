@@ -180,6 +180,11 @@ class Seating:
         yes = [vote for vote in self.votes if vote.choice == Vote.Choice.APPROVE]
         return [vote for vote in yes if self.counts(vote, by_id[vote.stage_id])]
 
+    @property
+    def refusing(self) -> list[Vote]:
+        """Every no, in the order in which they were given."""
+        return [vote for vote in self.votes if vote.choice == Vote.Choice.REJECT]
+
     def _counting(self, stage: Stage) -> list[Vote]:
         return [vote for vote in self.votes if vote.stage_id == stage.pk and self.counts(vote, stage)]
 

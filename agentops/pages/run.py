@@ -16,7 +16,7 @@ from django.views.decorators.http import require_GET, require_POST
 from agentops.acts import perform
 from agentops.pages import audit, detail, live, undone
 from agentops.pages.operating import ACTS, Act, say
-from approvals import capabilities
+from approvals import capabilities, heard
 from approvals.models import ApprovalRequest, Decision
 from reconciliation.models import Case, Operation
 from reconciliation.models.operation import OperationState
@@ -111,8 +111,10 @@ def _approvals(request: HttpRequest, run: Run) -> dict[str, Any]:
     people = ("standing__asked_by", "standing__granted_by")
     alone = Decision.objects.filter(proposal__run=run).exclude(kind=Decision.Kind.PEOPLE)
     alone = alone.select_related("proposal", "policy_version__policy", *people).order_by("proposal__number")
+    requests = list(asked.order_by("created_at"))
     return {
-        "requests": asked.order_by("created_at"),
+        "requests": requests,
+        "left_out": {pk for one in requests for pk in heard.left_out(request=one, votes=one.votes.all())},
         "automatic": [one for one in alone if one.kind == Decision.Kind.POLICY],
         "beforehand": [one for one in alone if one.kind == Decision.Kind.STANDING],
     }

@@ -29,7 +29,7 @@ class Step:
     state: str
     who: str
     yes: int
-    votes: list[tuple[Vote, str]] = field(default_factory=list)  # each with why it counts no more
+    votes: list[tuple[Vote, str]] = field(default_factory=list)  # each with that it does not count, and why
     waiting: list[str] = field(default_factory=list)
     more: int = 0
     handed: str = ""
@@ -83,11 +83,19 @@ def _short(seated: Seating, waiting: dict[Any, list[str]]) -> Short | None:
 
 
 def _votes(stage: Stage, seated: Seating, lost: Mapping[uuid.UUID, Lost]) -> list[tuple[Vote, str]]:
+    words = dict.fromkeys(
+        heard.left_out(request=seated.request, votes=seated.votes),
+        "did not count: they were not entitled to it when it was decided",
+    )
     return [
-        (vote, asked.lost_words(lost=lost[vote.pk], stage=stage) if vote.pk in lost else "")
+        (vote, _lost(lost[vote.pk], stage) if vote.pk in lost else words.get(vote.pk, ""))
         for vote in seated.votes
         if vote.stage_id == stage.pk
     ]
+
+
+def _lost(lost: Lost, stage: Stage) -> str:
+    return f"no longer counts: {asked.lost_words(lost=lost, stage=stage)}; it counts again once that is put right"
 
 
 def _step(stage: Stage, yes: int, votes: list[tuple[Vote, str]], waiting: list[str], short: Short | None) -> Step:

@@ -38,7 +38,8 @@ def _request_ended(state: str, kind: str = "request") -> Callable[[Data], Said]:
 
     def told(data: Data) -> Said:
         by = short(data["why"]) if data.get("why") else f"by {short(data['by'], 80)}" if data.get("by") else ""
-        by = f"by {short(data['counted'], 80)}, counted again by the system" if data.get("counted") else by
+        if data.get("counted"):  # of several approvals, or where nobody clicked
+            by = f"by {short(data['counted'], 80)}{'' if data.get('vote') else ', counted again by the system'}"
         return Said(icon=look.icon, lead=look.word, text=by, note=short(data.get("comment", "")), tone=look.colour)
 
     return told

@@ -17,7 +17,7 @@ from agentops import asked
 from agentops.telling import wording
 from approvals import heard, seating, words
 from approvals.announced import amount_of, page_url
-from approvals.models import ApprovalRequest, Notice, Vote
+from approvals.models import ApprovalRequest, Notice
 from approvals.services import outgoing
 from runs.texts import one_line, quoted
 
@@ -165,13 +165,9 @@ def _outcome(notice: Notice) -> tuple[str, tuple[str, ...], str]:
     title, meaning = OUTCOMES[notice.event.kind]
     lines, said = [meaning], str(notice.event.data.get("why") or "")
     if notice.event.kind in ("request.approved", "request.rejected") and not said:
-        choice = "approve" if notice.event.kind == "request.approved" else "reject"
-        votes = Vote.objects.filter(request=notice.request, choice=choice).select_related("principal", "instead_of")
-        counted = notice.event.data.get("votes")
-        if counted is not None:
-            votes = votes.filter(pk__in=counted)
+        if "vote" not in notice.event.data:  # nobody clicked
             lines.insert(0, _COUNTED)
-        people = ", ".join(quoted(text=vote.whose, limit=240) for vote in votes.order_by("at", "id"))
+        people = ", ".join(quoted(text=vote.whose, limit=240) for vote in heard.deciders(request=notice.request))
         lines.insert(0, f"{title} by {people} on {words.when(iso=notice.event.at.isoformat())}.")
         said = str(notice.event.data.get("comment") or "")
     else:

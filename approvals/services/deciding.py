@@ -81,6 +81,7 @@ def decide(*, matter: Matter, approved: bool) -> Decision:
         request=request,
         policy_version_id=request.policy_version_id,
         rules=request.rules,
+        votes=[str(one.pk) for one in (matter.seating.counted if approved else matter.seating.refusing)],
         binding_digest=request.binding_digest,
         decided_at=matter.now,
         valid_until=request.valid_until,

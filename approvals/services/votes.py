@@ -24,7 +24,7 @@ from approvals.services import deciding, policies, requests, stages
 from approvals.services.deciding import Matter, Reevaluate
 from approvals.words import ACCEPTED, is_blank, storable
 from runs import clock, hot, record, transitions
-from runs.models import Principal
+from runs.models import Event, Principal
 from runs.money import Money
 from runs.services import principals
 
@@ -162,9 +162,9 @@ def _repeat(ballot: _Ballot) -> VoteResult | None:
         return None
     decision = Decision.objects.filter(request=request, decided_at=first.at).first()
     code = _WAITING[first.choice] if decision is None else "approved" if decision.approved else "rejected"
-    yes = Vote.objects.filter(request=request, choice=Vote.Choice.APPROVE, at__lte=first.at).count()
-    detail = {"by": ballot.principal.label, "at": first.at.isoformat(), "votes_for": yes}
-    detail |= {"quorum": ballot.seating.needed_in_all}
+    recorded = Event.objects.filter(stream=f"run:{ballot.run.pk}", data__vote=str(first.pk)).first()
+    detail = _so_far(ballot) | {"at": first.at.isoformat()}
+    detail |= {name: recorded.data[name] for name in ("votes_for", "quorum")} if recorded else {}
     return VoteResult(code=code, request=request, detail=detail, decision=decision, repeated=True)
 
 
