@@ -62,7 +62,7 @@ STEPS: dict[RunState, Callable[[Step], Next]] = {
 def advance(*, run_id: uuid.UUID) -> int:
     """Take the run as far as it goes now and return the number of steps; 0 when it is not due, or another has it."""
     holder = str(processes.current().pk)
-    lease = leases.claim(run_id=run_id, holder=holder, seconds=settings.LEASE_SECONDS, asking=freezes.ANY)
+    lease = leases.claim(run_id=run_id, holder=holder, seconds=settings.LEASE_SECONDS, any_freeze=freezes.ANY)
     if lease is None:
         return 0
     faultpoints.reach("run.claimed")
@@ -95,8 +95,8 @@ def _step(lease: leases.Lease, hand: InHand) -> Next:
     found = lease.run
     if found is None:
         found = _RUN.one(run=lease.run_id)
-        found.answer = bool(freezes.in_force())
-    run, any_freeze = principals.known(run=found), found.answer
+        found.any_freeze = bool(freezes.in_force())
+    run = principals.known(run=found)
     lease.run = None
     if run.is_over:
         return Next.PARK
@@ -116,7 +116,7 @@ def _step(lease: leases.Lease, hand: InHand) -> Next:
     except UnknownWorkflow as problem:
         return _leave_to_others(lease, run, why=str(problem))
     step = Step(lease=lease, run=run, workflow=knows, actor=actor, hand=hand)
-    held = freezing.hold(step) if any_freeze else None
+    held = freezing.hold(step) if run.any_freeze else None
     if held is None:
         lease.run = None
     went = held or STEPS[run.as_state()](step)

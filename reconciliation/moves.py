@@ -46,7 +46,7 @@ def lock(*, operation_id: uuid.UUID) -> tuple[Run, Operation]:
     return run, _OPERATION.one(operation=operation_id)
 
 
-_FROZEN: dict[str, Any] = {"answer": RawSQL(freezes.ANY, (), output_field=BooleanField())}
+_FROZEN: dict[str, Any] = {"any_freeze": RawSQL(freezes.ANY, (), output_field=BooleanField())}
 _RUN_BY = hot.Query(
     lambda attempt: (
         Run.objects.select_for_update(of=("self",))
@@ -63,7 +63,7 @@ _ATTEMPT = hot.Query(lambda attempt: Attempt.objects.select_for_update(of=("self
 
 
 def lock_attempt(*, attempt_id: uuid.UUID) -> tuple[Run, Operation, Attempt]:
-    """The attempt with its operation and its run, locked in the fixed order; `run.answer` says whether anything is
+    """The attempt with its operation and its run, locked in the fixed order; `run.any_freeze` says whether anything is
     frozen. There is such an attempt."""
     run, operation = _RUN_BY.one(attempt=attempt_id), _OPERATION_BY.one(attempt=attempt_id)
     return run, operation, _ATTEMPT.one(attempt=attempt_id)

@@ -49,10 +49,10 @@ UPDATE runs_run SET lease_until = CASE WHEN %(seconds)s::float IS NULL THEN leas
 RETURNING {_RUN}, """
 
 
-def claim(*, run_id: uuid.UUID, holder: str, seconds: float, asking: str = "FALSE") -> Lease | None:
-    """Take the run if it is due and free; None otherwise. `asking` as for `hold`."""
+def claim(*, run_id: uuid.UUID, holder: str, seconds: float, any_freeze: str = "FALSE") -> Lease | None:
+    """Take the run if it is due and free; None otherwise. `any_freeze` as for `hold`."""
     with connection.cursor() as cursor:
-        cursor.execute(_CLAIM + asking, {"run": run_id, "holder": holder[:200], "seconds": seconds})
+        cursor.execute(_CLAIM + any_freeze, {"run": run_id, "holder": holder[:200], "seconds": seconds})
         row = cursor.fetchone()
     if row is None:
         return None
@@ -60,13 +60,14 @@ def claim(*, run_id: uuid.UUID, holder: str, seconds: float, asking: str = "FALS
     return Lease(run_id, run.lease_token, run=run)
 
 
-def hold(*, lease: Lease, seconds: float | None = None, asking: str = "FALSE") -> Run:
+def hold(*, lease: Lease, seconds: float | None = None, any_freeze: str = "FALSE") -> Run:
     """Lock the run's row for this transaction, renewing the lease if asked. Raises LeaseLost when it is not ours.
 
-    `asking` is a condition in SQL, answered with it: `run.answer`."""
+    `any_freeze` is the condition in SQL that asks for one (`approvals.freezes.ANY`, of which this app knows nothing);
+    what it comes to is `run.any_freeze`."""
     given: dict[str, Any] = {"run": lease.run_id, "token": lease.token, "seconds": seconds, "worked": lease.worked}
     with connection.cursor() as cursor:
-        cursor.execute(_HOLD + asking, given)
+        cursor.execute(_HOLD + any_freeze, given)
         row = cursor.fetchone()
     if row is None:
         raise LeaseLost(str(lease.run_id))
@@ -80,7 +81,7 @@ def is_held(*, lease: Lease, run: Run) -> bool:
 
 def _read(row: Sequence[Any]) -> Run:
     run = hot.from_row(model=Run, row=row[:-1])
-    run.answer = row[-1]
+    run.any_freeze = row[-1]
     return run
 
 

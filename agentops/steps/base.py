@@ -77,7 +77,7 @@ def committing(lease: leases.Lease, point: str) -> Iterator[Run]:
     """One durable transaction that holds the run under its lease. Raises LeaseLost, with nothing written."""
     points = lease.points = [point]
     with transaction.atomic(durable=True):
-        run = leases.hold(lease=lease, seconds=settings.LEASE_SECONDS, asking=freezes.ANY)
+        run = leases.hold(lease=lease, seconds=settings.LEASE_SECONDS, any_freeze=freezes.ANY)
         before = run.state
         with record.together(run=run):
             yield run
@@ -106,7 +106,7 @@ AT_ONCE: dict[str, tuple[str, Callable[["Step", Run], Next]]] = {}
 def may_go_on(run: Run) -> bool:
     """Whether nothing that an engine looks for between two steps has come for the locked run, and nothing is frozen
     (asked as it was locked)."""
-    return run.cancel_requested_at is None and run.paused_at is None and not run.answer
+    return run.cancel_requested_at is None and run.paused_at is None and not run.any_freeze
 
 
 def go_on_at_once(step: "Step", run: Run) -> Next:

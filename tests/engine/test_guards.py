@@ -130,12 +130,12 @@ def test_a_lease_stolen_at_any_step_stops_that_step(
     hold = leases.hold
     stolen: dict[str, list[Any]] = {}
 
-    def steal_first(*, lease: leases.Lease, seconds: float | None = None, asking: str = "FALSE") -> Run:
+    def steal_first(*, lease: leases.Lease, seconds: float | None = None, any_freeze: str = "FALSE") -> Run:
         state = str(Run.objects.values_list("state", flat=True).get(pk=lease.run_id))
         if state not in stolen:
             owner.execute("UPDATE runs_run SET lease_token = lease_token + 1, lease_holder = 'another'")
             stolen[state] = written(lease.run_id)
-        return hold(lease=lease, seconds=seconds, asking=asking)
+        return hold(lease=lease, seconds=seconds, any_freeze=any_freeze)
 
     monkeypatch.setattr(leases, "hold", steal_first)
     world.fault("overloaded", retry_after="seconds", seconds=1)
