@@ -23,7 +23,9 @@ def start_notices(*, limit: int) -> int:
 
     Raises `one_by_one.NotAll`; those it names are tried again.
     """
-    told = Operation.objects.filter(run=OuterRef("operation__run"), tool=DRAFT_REPLY.name, state="succeeded")
+    told = Operation.objects.filter(
+        run=OuterRef("operation__run"), tool=DRAFT_REPLY.name, state=OperationState.SUCCEEDED
+    )
     started = Run.objects.filter(start_key=Concat(Value(PREFIX), Cast(OuterRef("pk"), CharField())))
     due = Correction.objects.filter(Exists(told), ~Exists(started), at__gt=clock.now() - NOT_OLDER)
     due = due.exclude(operation__tool=DRAFT_REPLY.name).select_related("operation__run", "case", "corrected_by")
@@ -45,7 +47,9 @@ def _start(entry: Correction) -> None:
 def _notice(entry: Correction) -> dict[str, str]:
     """What the reply says, from our record as it stands; the draft that was written before says on which ticket."""
     operation = entry.operation
-    sent = Operation.objects.filter(run=operation.run_id, tool=DRAFT_REPLY.name, state="succeeded").latest("created_at")
+    sent = Operation.objects.filter(run=operation.run_id, tool=DRAFT_REPLY.name, state=OperationState.SUCCEEDED).latest(
+        "created_at"
+    )
     before = entry.before.get("external_reference") or operation.identity
     body = f"Hello,\n\nwe have to correct what we wrote to you before. {_now(operation, before)}\n\nKind regards"
     subject = f"Correction {entry.case.label}: {sent.effect['subject']}"[:150]

@@ -11,6 +11,7 @@ from typing import Any
 from django.db import transaction
 
 from approvals.models import ApprovalRequest
+from approvals.models.request import RequestState
 from reconciliation import late
 from reconciliation.models import Operation
 from reconciliation.models.operation import OperationState
@@ -121,7 +122,7 @@ def _about_invoice(thing: dict[str, Any]) -> str:
     customer = thing.get("customer")
     if not isinstance(customer, str):
         return "names no customer"
-    asking = ApprovalRequest.objects.filter(state="open", proposal__effect__customer=customer)
+    asking = ApprovalRequest.objects.filter(state=RequestState.OPEN, proposal__effect__customer=customer)
     run_ids = sorted(asking.values_list("run_id", flat=True))
     for run_id in run_ids:
         with transaction.atomic(durable=True):

@@ -9,6 +9,7 @@ from django.db.models import Case, Q, QuerySet, When
 from approvals import working_time
 from approvals.models import ApprovalRequest, Freeze
 from approvals.models.freeze import EVERYTHING
+from approvals.models.request import RequestState
 from approvals.working_calendar import calendar
 from runs.models import Run
 
@@ -75,7 +76,7 @@ def stops(*, request: ApprovalRequest, in_force: Iterable[Freeze]) -> bool:
     """Whether one of these freezes holds the request's clock now: it came in time, and an approval would be good for
     longer than people may answer."""
     scopes = (EVERYTHING, of_workflow(request.run.workflow), of_tool(request.proposal.tool))
-    moves = request.state == "open" and request.respond_by < request.valid_until
+    moves = request.state == RequestState.OPEN and request.respond_by < request.valid_until
     return moves and any(one.scope in scopes and one.since < request.respond_by for one in in_force)
 
 

@@ -8,7 +8,7 @@ Building blocks inside the caller's transaction: the run and the operation are l
 from collections.abc import Sequence
 
 from reconciliation.models import Case, Operation
-from reconciliation.models.case import OF_THEIR_RECORD, CaseState
+from reconciliation.models.case import OF_THEIR_RECORD, UNRESOLVED
 from runs import clock, hot, record
 from runs.models import Principal, Run
 
@@ -20,7 +20,7 @@ def open_case(
     whichever words `why` says it; each code names the thing it is about, so that another one is another doubt."""
     kinds = OF_THEIR_RECORD if operation.is_settled and kind in OF_THEIR_RECORD else {kind}
     found = Case.objects.select_for_update(of=("self",)).filter(operation=operation, kind__in=kinds)
-    if (already := found.exclude(state=CaseState.RESOLVED).order_by("number").first()) is not None:
+    if (already := found.filter(UNRESOLVED).order_by("number").first()) is not None:
         if new := [one for one in doubts if one not in already.doubts]:
             already.doubts += new
             already.why = f"{already.why}; {why}"
@@ -43,7 +43,7 @@ def open_case(
 
 
 _OPEN = hot.Query(
-    lambda operation: Case.objects.select_for_update(of=("self",)).filter(operation=operation).exclude(state="resolved")
+    lambda operation: Case.objects.select_for_update(of=("self",)).filter(UNRESOLVED, operation=operation)
 )
 
 

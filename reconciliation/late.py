@@ -16,7 +16,7 @@ from reconciliation.classification import calls_over
 from reconciliation.comparison import in_words
 from reconciliation.corrections import successor
 from reconciliation.models import Case, Observation, Operation
-from reconciliation.models.case import ABOUT_OUR_RECORD, NOTED_SINCE
+from reconciliation.models.case import ABOUT_OUR_RECORD, NOTED_SINCE, UNRESOLVED
 from reconciliation.models.operation import IN_FLIGHT, KEY_TAKEN, SETTLED, OperationState
 from runs import clock, hot, retry
 from runs.canonical import digest
@@ -92,7 +92,7 @@ def is_unasked(operation: Operation) -> bool:
 _IN_DISPUTE = (
     Q(operation__state__in=SETTLED)
     & ABOUT_OUR_RECORD
-    & (~Q(state="resolved") | Q(NOTED_SINCE, operation__state=OperationState.SUCCEEDED))
+    & (UNRESOLVED | Q(NOTED_SINCE, operation__state=OperationState.SUCCEEDED))
 )
 
 

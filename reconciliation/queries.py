@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Min, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Min, OuterRef, QuerySet, Subquery
 
 from reconciliation.models import Attempt, Case, Correction, Observation, Operation, ProposedVerdict
-from reconciliation.models.case import ABOUT_OUR_RECORD, NOTED_SINCE, CaseState
+from reconciliation.models.case import ABOUT_OUR_RECORD, NOTED_SINCE, UNRESOLVED, CaseState
 from reconciliation.models.operation import SETTLED, UNCONFIRMED
 from reconciliation.risk import Risk, at_risk, in_all
 from runs.money import Money
@@ -45,7 +45,7 @@ def _last_probe(reference: str) -> dict[str, Any]:
 
 def open_cases() -> QuerySet[Case]:
     proposer = ProposedVerdict.objects.filter(case=OuterRef("pk")).order_by("-number")
-    found = Case.objects.exclude(state=CaseState.RESOLVED).annotate(
+    found = Case.objects.filter(UNRESOLVED).annotate(
         **_last_probe("operation"), proposer=Subquery(proposer.values("proposed_by__label")[:1])
     )
     return found.select_related("operation__run", "claimed_by")
@@ -57,7 +57,7 @@ def desk(*, sort: str = "age", kind: str = "") -> Desk:
     order = ("operation__currency", "-operation__amount_minor", "opened_at") if sort == "amount" else ("opened_at",)
     wanted = open_cases().filter(kind=kind) if kind else open_cases()
     cases = list(wanted.order_by(*order, "number")[:QUEUE_LIMIT])
-    counted = Case.objects.exclude(state=CaseState.RESOLVED).order_by().values_list("kind")
+    counted = Case.objects.filter(UNRESOLVED).order_by().values_list("kind")
     numbers = dict(counted.annotate(number=Count("pk")))
     kinds = [
         (key, str(words), numbers.get(key, 0)) for key, words in Case.Kind.choices if key in numbers or key == kind
@@ -66,7 +66,7 @@ def desk(*, sort: str = "age", kind: str = "") -> Desk:
         cases__state__in=[CaseState.OPEN, CaseState.CLAIMED]
     )
     asking = asking.annotate(**_last_probe("pk")).select_related("run").order_by("unknown_since", "created_at")
-    oldest = Case.objects.exclude(state=CaseState.RESOLVED).aggregate(at=Min("opened_at"))["at"]
+    oldest = Case.objects.filter(UNRESOLVED).aggregate(at=Min("opened_at"))["at"]
     return Desk(cases=cases, kinds=kinds, oldest=oldest, asking=list(asking[:QUEUE_LIMIT]), risks=at_risk())
 
 
@@ -80,7 +80,7 @@ def proposal(*, case: Case) -> ProposedVerdict | None:
 def disputes() -> QuerySet[Case]:
     """Cases about operations that are settled, and not as the other side shows them: open, or noted and put right
     outside. Until a correction is booked our record alone does not tell the truth about these."""
-    standing = ~Q(state=CaseState.RESOLVED) | NOTED_SINCE
+    standing = UNRESOLVED | NOTED_SINCE
     return Case.objects.filter(standing, ABOUT_OUR_RECORD, operation__state__in=SETTLED).select_related(
         "operation", "resolved_by", "confirmed_by"
     )

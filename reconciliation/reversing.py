@@ -15,6 +15,7 @@ from reconciliation import late, moves
 from reconciliation.attempts import records_in, shown
 from reconciliation.case_opening import open_case, resolve
 from reconciliation.models import Case, Operation, Reversal
+from reconciliation.models.case import UNRESOLVED
 from reconciliation.models.operation import OperationState
 from runs import clock, record
 from runs.canonical import nfc
@@ -232,7 +233,7 @@ def in_words(*, reversals: Sequence[Reversal]) -> str:
 
 def left_in_words(*, run: Run) -> str:
     """What of the run was to be undone and could not be, with its cases; empty where nothing is."""
-    found = Case.objects.filter(operation__run=run, kind=Case.Kind.NOT_UNDONE).exclude(state="resolved")
+    found = Case.objects.filter(UNRESOLVED, operation__run=run, kind=Case.Kind.NOT_UNDONE)
     return " ".join(f"{one.why} ({one.label})." for one in found.order_by("number"))
 
 
@@ -335,5 +336,5 @@ def _rest(run: Run, reversal: Reversal) -> Reversal | None:
 def undone_after_all(*, run: Run, operation: Operation, what: str, actor: Principal) -> None:
     """Whoever was asked to look at what could not be undone need not any more."""
     found = Case.objects.select_for_update(of=("self",)).filter(operation=operation, kind=Case.Kind.NOT_UNDONE)
-    for case in found.exclude(state="resolved"):
+    for case in found.filter(UNRESOLVED):
         resolve(run=run, case=case, verdict=Case.Verdict.BY_PROBE, evidence=what, actor=actor)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.db.models import Exists, OuterRef, Q, Subquery
 
 from reconciliation.models import Case, Operation
-from reconciliation.models.case import ABOUT_OUR_RECORD, CaseState
+from reconciliation.models.case import ABOUT_OUR_RECORD, UNRESOLVED
 from reconciliation.models.operation import UNCONFIRMED
 from runs.money import Money
 
@@ -32,7 +32,7 @@ class Risk:
 def at_risk() -> list[Risk]:
     """By currency, month end and kind, the oldest first; what has no amount is left out. The amount is what was really
     recorded, of what is recorded twice both."""
-    open_cases = Case.objects.filter(ABOUT_OUR_RECORD, operation=OuterRef("pk")).exclude(state=CaseState.RESOLVED)
+    open_cases = Case.objects.filter(ABOUT_OUR_RECORD, UNRESOLVED, operation=OuterRef("pk"))
     unsure = Operation.objects.filter(Q(state__in=UNCONFIRMED) | Exists(open_cases), amount_minor__isnull=False)
     unsure = unsure.annotate(kind=Subquery(open_cases.order_by("number").values("kind")[:1]))
     sums: dict[tuple[str, dt.date, str], tuple[int, int]] = {}

@@ -12,7 +12,7 @@ from approvals import freezes
 from approvals.queries import drafts_waiting, waiting_count
 from approvals.services import preferences
 from reconciliation.models import Case
-from reconciliation.models.case import CaseState
+from reconciliation.models.case import UNRESOLVED
 from runs.models import Run
 from runs.models.run import RunState
 
@@ -44,7 +44,7 @@ def counts(*, user: User, mine: int | None = None) -> dict[str, int]:
     if user.has_perm("runs.view_run"):
         found["needs_person"] = Run.objects.filter(state=RunState.NEEDS_PERSON).count()
     if user.has_perm("reconciliation.view_case"):
-        found["cases"] = Case.objects.exclude(state=CaseState.RESOLVED).count()
+        found["cases"] = Case.objects.filter(UNRESOLVED).count()
     if user.has_perm("approvals.publish_policy"):
         found["drafts"] = drafts_waiting(user=user)
     return found

@@ -12,6 +12,9 @@ from agentops.pages import live
 from agentops.pages.became import standing_sentence
 from agentops.pages.decision_facts import repeat_words
 from agentops.pages.undone import look, way
+from reconciliation.corrections import correctable
+from reconciliation.models.case import CaseState
+from reconciliation.models.operation import OperationState
 from reconciliation.services import reversals
 from runs import times
 from runs.access import needs
@@ -43,15 +46,17 @@ def operation_page(request: HttpRequest, operation_id: uuid.UUID) -> HttpRespons
         "corrections": [{"it": one, "before": without_secrets(one.before)} for one in told.corrections],
         "actual": without_secrets(operation.actual),
         "undone": [{"it": one, "look": look(reversal=one.reversal)} for one in told.undone],
-        "way": way(operation=operation) if operation.state in ("succeeded", "compensated") else None,
-        "keeps_key": operation.state == "compensated" and not operation.anew_allowed,
+        "way": way(operation=operation)
+        if operation.state in (OperationState.SUCCEEDED, OperationState.COMPENSATED)
+        else None,
+        "keeps_key": operation.state == OperationState.COMPENSATED and not operation.anew_allowed,
         "may_settle": request.user.has_perm("reconciliation.settle_case"),
         "may_propose": request.user.has_perm(reversals.OPERATE),
         "sentence": standing_sentence(operation=operation),
         "rows": live.rows(run_id=operation.run_id, events=told.events),
         "may_doubt": request.user.has_perm("reconciliation.settle_case")
-        and operation.state in ("succeeded", "failed")
-        and all(one.state == "resolved" for one in told.cases),
+        and correctable(operation)
+        and all(one.state == CaseState.RESOLVED for one in told.cases),
     }
     return render(request, "agentops/operation.html", context)
 

@@ -15,7 +15,7 @@ from approvals.models import ApprovalRequest
 from approvals.models.request import RequestState
 from approvals.staffing import NOBODY
 from reconciliation.models import Attempt, Case, Operation, Reversal, WorkerProcess
-from reconciliation.models.case import CaseState
+from reconciliation.models.case import UNRESOLVED
 from reconciliation.models.operation import UNCONFIRMED
 from runs import clock
 from runs.access import needs
@@ -62,7 +62,7 @@ def _people() -> list[Figure]:
 def _truth() -> list[Figure]:
     unknown = Operation.objects.filter(state__in=UNCONFIRMED)
     found = unknown.aggregate(n=Count("pk"), at=Min("unknown_since"))
-    cases = Case.objects.exclude(state=CaseState.RESOLVED).aggregate(n=Count("pk"), at=Min("opened_at"))
+    cases = Case.objects.filter(UNRESOLVED).aggregate(n=Count("pk"), at=Min("opened_at"))
     return [
         Figure(
             label="Not confirmed", icon="unknown", colour="violet", number=found["n"], oldest=found["at"],

@@ -10,7 +10,7 @@ from approvals.models import ApprovalRequest
 from approvals.models.request import RequestState
 from approvals.staffing import NOBODY
 from reconciliation.models import Case, Correction, Operation
-from reconciliation.models.case import CaseState
+from reconciliation.models.case import UNRESOLVED
 from reconciliation.models.operation import IN_FLIGHT, OperationState
 from reconciliation.queries import corrections, disputes
 from runs import holding, waiting
@@ -62,7 +62,7 @@ def stand(*, run: Run) -> Standing:
     asked = ApprovalRequest.objects.filter(run=run, state__in=open_states).select_related("proposal")
     request = asked.order_by("-created_at").first()
     operations = list(Operation.objects.filter(run=run).order_by("created_at"))
-    cases = list(Case.objects.filter(operation__run=run).exclude(state=CaseState.RESOLVED).select_related("claimed_by"))
+    cases = list(Case.objects.filter(UNRESOLVED, operation__run=run).select_related("claimed_by"))
     disputed = list(disputes().filter(operation__run=run).order_by("number"))
     wait = waiting.open_wait(run=run)
     started_for = Wait.objects.filter(other=run, starts__isnull=False).select_related("run").first()

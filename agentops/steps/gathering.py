@@ -22,6 +22,7 @@ from agentops.steps.waiting import begin_wait
 from agentops.workflows.base import AskAgent, Complete, Draft, Follow, HandOver, WaitFor
 from approvals import freezes
 from approvals.models import ApprovalRequest
+from approvals.models.request import RequestState
 from reconciliation.services import gates
 from runs import clock, keeping, record, retry, transitions, waiting
 from runs.models import Evidence, ModelCall, Principal, Proposal, Run
@@ -110,7 +111,7 @@ def wait_for_gate(step: Step, gate: gates.Wait, *, resume_to: RunState) -> Next:
 
 def _asked_meanwhile(run: Run, until: dt.datetime) -> tuple[dt.datetime, str]:
     """Not past the deadline of what is asked, since a source that is down holds up no expiry; and who is asked."""
-    asked = ApprovalRequest.objects.filter(run=run, state="open").select_related("proposal").first()
+    asked = ApprovalRequest.objects.filter(run=run, state=RequestState.OPEN).select_related("proposal").first()
     if asked is None:
         return until, ""
     return min(until, freezes.answer_by(request=asked, run=run, now=clock.now())), people_to_decide(asked)

@@ -10,6 +10,7 @@ from agentops.steps.executing import attempt
 from reconciliation.attempts import seen_recorded, sent_attempts
 from reconciliation.classification import Resend, resend
 from reconciliation.models import Case, Observation, Operation
+from reconciliation.models.case import UNRESOLVED
 from reconciliation.models.operation import SETTLED, OperationState
 from reconciliation.services import answers, gates, lookups, processes
 from reconciliation.services.probe import ask
@@ -98,7 +99,7 @@ def _wait_to_ask(step: Step, operation: Operation, gate: gates.Wait) -> Next:
 
 
 def _case(operation: Operation) -> Case | None:
-    return Case.objects.filter(operation=operation).exclude(state="resolved").order_by("number").first()
+    return Case.objects.filter(UNRESOLVED, operation=operation).order_by("number").first()
 
 
 def _waits_for(operation: Operation) -> str:

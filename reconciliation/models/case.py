@@ -114,6 +114,7 @@ class Case(models.Model):
         """A verdict with evidence, or a probe's finding, settled it."""
 
 
+UNRESOLVED = ~Q(state=S.RESOLVED)  # open, whether somebody has claimed it or not
 # what could not be undone stands as our record has it; every other case says that the record may be wrong
 ABOUT_OUR_RECORD = ~Q(kind=Case.Kind.NOT_UNDONE)
 # noted, and nothing has been put right in our own record since

@@ -11,7 +11,7 @@ from django.db import transaction
 
 from reconciliation import moves
 from reconciliation.models import Case, Operation, Reversal
-from reconciliation.models.case import ABOUT_OUR_RECORD
+from reconciliation.models.case import ABOUT_OUR_RECORD, UNRESOLVED
 from reconciliation.models.operation import OperationState
 from reconciliation.verdicts import beyond_one, stake
 from runs import record, rights
@@ -50,7 +50,7 @@ def allow(*, operation_id: uuid.UUID, principal: Principal, reason: str) -> Anew
             return AnewResult(code="not_reversed", detail={"state": operation.get_state_display().lower()})
         if operation.anew_allowed:
             return AnewResult(code="already")
-        case = Case.objects.filter(ABOUT_OUR_RECORD, operation=operation).exclude(state="resolved").first()
+        case = Case.objects.filter(ABOUT_OUR_RECORD, UNRESOLVED, operation=operation).first()
         if case is not None:
             return AnewResult(code="in_dispute", detail={"case": case.label})
         limits, most = settings.SETTLE_ALONE_UP_TO, stake(operation=operation)

@@ -12,7 +12,7 @@ from typing import Any
 from django.db.models import F
 
 from reconciliation.models import Case, ProposedVerdict, Statement, StatementLine
-from reconciliation.models.case import CaseState
+from reconciliation.models.case import UNRESOLVED
 from reconciliation.models.operation import UNCONFIRMED
 from reconciliation.services import cases, probe
 from reconciliation.verdicts import V
@@ -78,7 +78,7 @@ def backed(*, statement: Statement) -> list[Backed]:
         one.operation_id: one for one in as_sent if operations[one.operation_id] == 1 and names[one.reference] == 1
     }
     found: dict[Any, Case] = {}
-    open_ones = Case.objects.filter(operation__in=list(alone)).exclude(state=CaseState.RESOLVED)
+    open_ones = Case.objects.filter(UNRESOLVED, operation__in=list(alone))
     for case in open_ones.select_related("operation__run", "claimed_by").order_by("number"):
         found.setdefault(case.operation_id, case)
     waiting = ProposedVerdict.objects.filter(case__in=list(found.values())).select_related("proposed_by")

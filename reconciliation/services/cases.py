@@ -16,7 +16,7 @@ from reconciliation.attempts import Shown
 from reconciliation.case_opening import open_case, resolve
 from reconciliation.corrections import correct, correctable
 from reconciliation.models import Case, Observation, Operation, ProposedVerdict, WorkerProcess
-from reconciliation.models.case import CaseState
+from reconciliation.models.case import UNRESOLVED, CaseState
 from reconciliation.models.operation import SETTLED_ABSENT, OperationState
 from reconciliation.processes import ProcessName, is_running
 from reconciliation.verdicts import NEED_REFERENCE, Given, V, basis, named_records, ruled_out, state_of, takes_two
@@ -338,7 +338,7 @@ def _apply(
             run=run, operation=operation, to=to, actor=confirmed_by or principal, why=why, settled_by="person", **said
         )  # fmt: skip
     _observe(operation, given, principal)
-    for one in Case.objects.filter(operation=operation).exclude(state=CaseState.RESOLVED):
+    for one in Case.objects.filter(UNRESOLVED, operation=operation):
         resolve(
             run=run,
             case=one,

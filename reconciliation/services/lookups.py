@@ -13,7 +13,7 @@ from reconciliation.case_opening import open_case, resolve_by_probe
 from reconciliation.classification import Sent, absence_is_conclusive, conclusive_from
 from reconciliation.findings import as_found, finding_of
 from reconciliation.models import Observation, Operation
-from reconciliation.models.case import Case
+from reconciliation.models.case import UNRESOLVED, Case
 from reconciliation.models.operation import IN_FLIGHT, OperationState
 from reconciliation.settling import disagree, succeed
 from runs import clock, faultpoints, record, retry, transitions
@@ -103,11 +103,7 @@ def _after_probe(
         doubt, why = ":".join(("several", *sorted(one.reference for one in lookup.records))), observation.summary
         open_case(run=run, operation=operation, kind=Case.Kind.DUPLICATE, doubts=[doubt], why=why, actor=actor)
     waited = pending and _still_to_come(operation, contract)
-    if (
-        operation.probes_made >= contract.max_probes
-        and not waited
-        and not operation.cases.exclude(state="resolved").exists()
-    ):
+    if operation.probes_made >= contract.max_probes and not waited and not operation.cases.filter(UNRESOLVED).exists():
         why = f"asked {operation.probes_made} times; last answer: {observation.summary}"
         kind = Case.Kind.NOT_CONFIRMED
         open_case(run=run, operation=operation, kind=kind, doubts=["asked_often"], why=why, actor=actor)

@@ -13,7 +13,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from reconciliation import late, moves, reversing
 from reconciliation.models import Case, Operation, Reversal
-from reconciliation.models.case import ABOUT_OUR_RECORD
+from reconciliation.models.case import ABOUT_OUR_RECORD, UNRESOLVED
 from reconciliation.models.operation import OperationState
 from reconciliation.reversing import Undo
 from runs import clock, faultpoints, record, retry, rights
@@ -91,7 +91,7 @@ def done_after_all(*, limit: int) -> list[uuid.UUID]:
     """Reversals that had ended without being done, and were done as our record has it now; not yet booked, and nobody
     has a case about it."""
     made = Operation.objects.filter(run=OuterRef("run"), reverses=OuterRef("operation"), state=OperationState.SUCCEEDED)
-    case = Case.objects.filter(operation=OuterRef("operation")).filter(~Q(state="resolved") | Q(verdict="noted"))
+    case = Case.objects.filter(UNRESOLVED | Q(verdict=Case.Verdict.NOTED), operation=OuterRef("operation"))
     # that an earlier one could not be done says nothing of this one
     case = case.filter(ABOUT_OUR_RECORD | Q(opened_at__gt=OuterRef("ended_at")))
     found = Reversal.objects.filter(Exists(made), ~Exists(case), operation__state=OperationState.SUCCEEDED)

@@ -10,7 +10,7 @@ from django.db.models import Exists, OuterRef
 
 from approvals.services.preferences import digest_at, of
 from reconciliation.models import Case, CaseNotice
-from reconciliation.models.case import CaseState
+from reconciliation.models.case import UNRESOLVED
 from runs import clock
 
 AGEING_AFTER = dt.timedelta(hours=24)
@@ -25,7 +25,7 @@ Stage = CaseNotice.Stage
 def spread(*, limit: int) -> int:
     """Write a row for each person and case that is new, or has been open for a day; returns how many cases. A case is
     told of to those who may settle it at that time."""
-    opened = Case.objects.exclude(state=CaseState.RESOLVED)
+    opened = Case.objects.filter(UNRESOLVED)
     told = CaseNotice.objects.filter(case=OuterRef("pk"))
     new = opened.filter(~Exists(told.filter(stage=Stage.NEW)))
     ageing = opened.filter(~Exists(told.filter(stage=Stage.AGEING)), opened_at__lt=clock.now() - AGEING_AFTER)
