@@ -1,0 +1,34 @@
+"""A code that one place gives and another acts on is known to both."""
+
+import ast
+
+from agentops.reasons import Reason
+from agentops.steps import executing
+from approvals import capabilities
+from reconciliation import still_allowed
+from tests.architecture.test_one_sender import sources
+
+# the run is cancelled next, reads its facts again, or says by another reason that nobody used the approval in time
+BY_NAME = {"cancelled", "lapsed", "expired"}
+
+
+def given(kind: str, *, within: str) -> set[str]:
+    """The codes that are written where such an object is made."""
+    return {
+        keyword.value.value
+        for name, text in sources()
+        if name.startswith(within)
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == kind
+        for keyword in node.keywords
+        if keyword.arg == "code" and isinstance(keyword.value, ast.Constant)
+    }
+
+
+def test_a_decision_that_no_longer_counts_always_takes_the_run_somewhere() -> None:
+    """What is not read again hands the run to a person for a reason that has its words."""
+    codes = given("Void", within="reconciliation/") | given("Objection", within="reconciliation/room.py")
+    codes |= still_allowed._PROBLEMS.keys() | capabilities.SENTENCES.keys()
+    assert {"altered", "over_limit", "rights_lost", "grant_over"} <= codes
+    assert codes - BY_NAME - executing.VOID_READ_AGAIN - set(Reason) == set()
+    assert codes >= BY_NAME | executing.VOID_READ_AGAIN
