@@ -126,10 +126,6 @@ def _not_read(data: Data) -> Said:
     )
 
 
-def _asked(data: Data) -> Said:
-    return Said(icon="bot", lead="Agent asked", text=short(data.get("model", ""), 80))
-
-
 def _answered(data: Data) -> Said:
     if data.get("refusal_code"):
         return Said(icon="bot", lead="Answer refused", text=short(data.get("refusal", "")), tone="red")
@@ -255,7 +251,6 @@ _TOLD: dict[str, Callable[[Data], Said]] = {
     "run.state": _moved,
     "evidence.read": _read,
     "evidence.failed": _not_read,
-    "model.asked": _asked,
     "model.answered": _answered,
     "proposal.made": _proposed,
     "policy.checked": _checked,
@@ -307,9 +302,6 @@ _TOLD: dict[str, Callable[[Data], Said]] = {
     "wait.began": _wait_began,
     "wait.linked": lambda data: Said(icon="play", lead=f"Started {short(data.get('about', 'a run'), 160)}"),
     "wait.ended": _wait_ended,
-    "run.note": lambda data: Said(
-        icon="message-square", lead="Note", text=short(data.get("text", data.get("why", "")))
-    ),
 }
 
 

@@ -196,13 +196,8 @@ class _Builder:
         self._add("reads", event, text=text)
 
     def model(self, event: EventLike) -> None:
-        if event.kind == "model.asked":
-            self.open["model"] = self._add("model", event, tone="grey", point=False)
-            return
         refused = bool(event.data.get("refusal_code"))
-        tone, text = ("red", "refused") if refused else ("grey", "")
-        if not self._close("model", event, tone=tone, text=text):
-            self._add("model", event, tone=tone, text=text)
+        self._add("model", event, tone="red" if refused else "grey", text="refused" if refused else "")
 
     def proposal(self, event: EventLike) -> None:
         self._add("model", event, tone="grey", text=amount(event.data) or tool_name(event.data.get("tool")))

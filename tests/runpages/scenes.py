@@ -55,7 +55,7 @@ def asked(start: dt.datetime, **fields: Any) -> tuple[Teller, Any, Any]:
     t = Teller(w.new_run(created_at=start, **fields), start)
     t.tell("run.started", title=t.run.title, workflow="service_credit v1").later(1)
     _first_reading(t, "3")
-    t.later(0.4).move(S.DECIDING).tell("model.asked", model="rules-1", reading=1).later(7)
+    t.later(0.4).move(S.DECIDING).later(7)
     w.model_call(t.run, t.now)
     t.tell("model.answered", model="rules-1", choice="issue_credit", refusal_code="", refusal="")
     proposal = w.propose(t.run)
@@ -156,7 +156,7 @@ def needs_person(start: dt.datetime, **fields: Any) -> Teller:
     t = Teller(w.new_run(created_at=start, **fields), start)
     t.tell("run.started", title=t.run.title, workflow="service_credit v1").later(1)
     _first_reading(t, "1")
-    t.later(0.5).move(S.DECIDING).tell("model.asked", model="rules-1", reading=1).later(3)
+    t.later(0.5).move(S.DECIDING).later(3)
     w.model_call(t.run, t.now)
     t.tell("model.answered", model="rules-1", choice="escalate", refusal_code="", refusal="")
     return t.move(

@@ -178,8 +178,8 @@ def test_a_tampered_record_is_said(db: str, owner: object, signed_in: Maker) -> 
     teller, _ = scenes.unknown(AGO)
     client = signed_in(VIEW)
     assert "Chain verified" in html(client.get(f"/runs/{teller.run.pk}/?tab=audit"))
-    owner.execute("UPDATE runs_event SET canonical = replace(canonical, '120000', '100') WHERE seq = 7")  # type: ignore[attr-defined]
-    assert "The chain does not hold at event 7" in html(client.get(f"/runs/{teller.run.pk}/?tab=audit"))
+    owner.execute("UPDATE runs_event SET canonical = replace(canonical, '120000', '100') WHERE seq = 6")  # type: ignore[attr-defined]
+    assert "The chain does not hold at event 6" in html(client.get(f"/runs/{teller.run.pk}/?tab=audit"))
     assert len(html(client.get(f"/runs/{teller.run.pk}/record")).splitlines()) == teller.run.event_seq
 
 
