@@ -60,4 +60,5 @@ window.addEventListener("pageshow", () => form()?.removeAttribute("data-sent"));
 
 document.addEventListener("htmx:afterSettle", settle);
 document.getElementById("notice")?.focus();
+if (comment()?.value) sessionStorage.setItem(key(), comment().value); // refused: it may be asked anew on another page
 settle();
