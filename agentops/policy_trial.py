@@ -8,7 +8,7 @@ run was granted the tool, is no policy's question and is left out.
 import datetime as dt
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -17,12 +17,15 @@ from django.db.models import Min
 
 from agentops import policy_now
 from agentops.workflows.registry import workflow
+from approvals import confirming, policy_text
 from approvals.evaluation import TotalNeed, Verdict, evaluate
 from approvals.models import ApprovalRequest, Decision, Policy, StandingApproval, Tally
+from approvals.requirement import StageNeed
 from reconciliation import windows
 from reconciliation.models import Reservation
 from runs import clock, record
 from runs.models import Event, Evidence, Proposal
+from runs.money import Money
 
 MOST = 500
 CHUNK = 20
@@ -32,14 +35,13 @@ Effect = Literal["allow", "ask", "deny", "none"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """`effect` none: it was never judged. `asked` are the stages where people are asked: groups and how many;
-    `beforehand`: they had answered by a standing approval."""
+    """`effect` none: it was never judged. `asked` are the stages where people are asked: groups and how many; `more` is
+    what is asked of them beside that, in words; `beforehand`: they had answered by a standing approval."""
 
     effect: Effect
     text: str = ""
     asked: tuple[tuple[tuple[str, ...], int], ...] = ()
-
-    confirm: str = "click"
+    more: tuple[str, ...] = ()
     beforehand: bool = False
 
     @property
@@ -56,8 +58,8 @@ class Outcome:
 
     def same_as(self, other: "Outcome") -> bool:
         """Whether it leads to the same: the words of the reason do not count."""
-        mine = (self.effect, self.asked, self.confirm, self.beforehand)
-        return mine == (other.effect, other.asked, other.confirm, other.beforehand)
+        mine = (self.effect, self.asked, self.more, self.beforehand)
+        return mine == (other.effect, other.asked, other.more, other.beforehand)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,7 +193,21 @@ def _outcome(verdict: Verdict, proposal: Proposal, used: "_Used", given: dict[uu
         and standing.total_minor <= wanted.standing.get(standing.currency, 0)
     )
     asked = tuple((stage.groups, stage.quorum) for stage in wanted.chain)
-    return Outcome(effect="ask", text=text, asked=asked, confirm=wanted.confirm, beforehand=answered)
+    more = _more(wanted.chain, in_order=wanted.in_order, confirm=wanted.confirm, proposal=proposal)
+    return Outcome(effect="ask", text=text, asked=asked, more=more, beforehand=answered)
+
+
+def _more(stages: Sequence[StageNeed], *, in_order: bool, confirm: str, proposal: Proposal) -> tuple[str, ...]:
+    """In which order, of whom, how many who say no end it, and what each approval takes."""
+    said = ["one after the other"] if in_order and len(stages) > 1 else []
+    for stage in stages:
+        own = policy_text.person(one={"person": stage.person.stored()})
+        own += [policy_text.rejecting(at=stage.reject_at)] if stage.reject_at > 1 else []
+        said += [f"{stage.name}: {', '.join(own)}" if len(stages) > 1 else ", ".join(own)] if own else []
+    if confirm != confirming.CLICK:
+        money = None if proposal.amount_minor is None else Money(proposal.amount_minor, proposal.currency)
+        said.append(f"each approval takes {confirming.words(level=confirm, money=money)}")
+    return tuple(said)
 
 
 class _Used:
@@ -252,7 +268,10 @@ def _happened(
         people = (((standing.group,), len(standing.people)),)
         found[answered.proposal_id] = Outcome(effect="ask", text=text, asked=people, beforehand=True)
     for asked in (
-        ApprovalRequest.objects.filter(proposal__in=proposals).prefetch_related("stages").order_by("created_at")
+        ApprovalRequest.objects.filter(proposal__in=proposals)
+        .select_related("proposal")
+        .prefetch_related("stages")
+        .order_by("created_at")
     ):
         requests[asked.proposal_id] = asked.pk
         stages = [one for one in asked.stages.all() if one.added_by_id is None]
@@ -260,7 +279,12 @@ def _happened(
             effect="ask",
             text=_texts(asked.rules),
             asked=tuple((tuple(one.groups), one.quorum) for one in stages),
-            confirm=asked.confirm,
+            more=_more(
+                [one.need for one in stages],
+                in_order=any(one.in_turn for one in stages),
+                confirm=asked.confirm,
+                proposal=asked.proposal,
+            ),
         )
     return found, requests
 

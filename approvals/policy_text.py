@@ -46,15 +46,19 @@ def chain(*, ask: dict[str, Any]) -> str:
 
 def stage(*, one: dict[str, Any]) -> str:
     """`Finance: 2 people of finance or treasury, each within their own limit; 2 who say no end it`."""
-    said = f"{one['name']}: {_people(one['quorum'])} of {' or '.join(one['groups'])}"
-    person = one.get("person", {})
-    if person.get("within_limit"):
-        said += ", each within their own limit"
-    for name in ("team", "region"):
-        if person.get(name):
-            said += f", of the {name} {person[name]}"
-    reject_at = one.get("reject_at", 1)
-    return f"{said} ({reject_at} who say no end it)" if reject_at > 1 else said
+    said = ", ".join([f"{one['name']}: {_people(one['quorum'])} of {' or '.join(one['groups'])}", *person(one=one)])
+    return f"{said} ({rejecting(at=one['reject_at'])})" if one.get("reject_at", 1) > 1 else said
+
+
+def person(*, one: dict[str, Any]) -> list[str]:
+    """What a stage asks of a person beside the group."""
+    asked = one.get("person", {})
+    said = ["each within their own limit"] if asked.get("within_limit") else []
+    return said + [f"of the {name} {asked[name]}" for name in ("team", "region") if asked.get(name)]
+
+
+def rejecting(*, at: int) -> str:
+    return f"{at} who say no end it"
 
 
 def _people(number: int) -> str:

@@ -135,7 +135,8 @@ def changes(*, user: User, request: ApprovalRequest) -> dict[str, Any]:
     seen = next((one for one in reversed(earlier) if one.pk in opened), None)
     against = seen or request.supersedes
     rows = [row for row in differences(old_rows=against.page, new_rows=request.page) if row["key"] != "identity"]
-    return {"rows": rows, "seen_at": opened.get(against.pk), "since": against.created_at}
+    amount_moved = any(row["key"] == "amount" for row in rows)
+    return {"rows": rows, "amount_moved": amount_moved, "seen_at": opened.get(against.pk), "since": against.created_at}
 
 
 def promises(request: ApprovalRequest) -> dict[str, Any]:

@@ -162,7 +162,7 @@ def _repeat(ballot: _Ballot) -> VoteResult | None:
         return None
     decision = Decision.objects.filter(request=request, decided_at=first.at).first()
     code = _WAITING[first.choice] if decision is None else "approved" if decision.approved else "rejected"
-    recorded = Event.objects.filter(stream=f"run:{ballot.run.pk}", data__vote=str(first.pk)).first()
+    recorded = Event.objects.filter(stream=record.stream_of(run_id=ballot.run.pk), data__vote=str(first.pk)).first()
     detail = _so_far(ballot) | {"at": first.at.isoformat()}
     detail |= {name: recorded.data[name] for name in ("votes_for", "quorum")} if recorded else {}
     return VoteResult(code=code, request=request, detail=detail, decision=decision, repeated=True)

@@ -146,6 +146,15 @@ def test_changes_have_to_be_ticked(maya: User) -> None:
     assert Decision.objects.get().approved
 
 
+@pytest.mark.parametrize(
+    ("before", "said"), [(124_000, "The amount is now $1,200.00"), (120_000, "The amount is still $1,200.00")]
+)
+def test_what_is_ticked_says_whether_the_amount_moved(maya: User, before: int, said: str) -> None:
+    old = world.ask(world.Story(invoice_version="2", amount=Money(before, "USD")))
+    new = world.ask(run=old.run, supersedes=old)
+    assert f"I have read what changed. {said}" in signed_in(maya).get(f"/approvals/{new.pk}/").text
+
+
 def test_another_page_than_the_one_asked_is_refused(maya: User) -> None:
     ask = world.ask()
     answer = click(signed_in(maya), ask, maya, "approve_confirmed", page_digest="0" * 64)

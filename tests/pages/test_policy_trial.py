@@ -5,6 +5,7 @@ from typing import Any
 import psycopg
 import pytest
 from django.db import DatabaseError, connection, transaction
+from django.template.loader import render_to_string
 from django.test import Client
 
 from agentops import policy_figures, policy_trial
@@ -68,9 +69,31 @@ def test_another_quorum_or_group_is_another_way_and_other_words_are_not() -> Non
         ({"text": "Worded anew"}, False),
         ({"ask": {**ask, "quorum": 2}}, True),
         ({"ask": {**ask, "group": "finance"}}, True),
+        ({"ask": {**ask, "confirm": "retype"}}, True),
     ):
         found = trial(document(above_1000=changes))
         assert [one.changes for one in found.tried] == [another]
+
+
+def test_what_makes_the_way_another_is_said() -> None:
+    """Who is asked may be the same, and what is asked of them not."""
+    for name in ("Maya Lindgren", "Jonas Weber"):
+        world.person(name, "manager")
+    world.ask()
+    ask = {"respond_within_minutes": 240, "valid_for_minutes": 60}
+    stage = {"name": "Managers", "groups": ["manager"], "quorum": 1}
+    near = {"within_limit": True, "team": "emea"}
+    for changed, said in (
+        ({"group": "manager", "quorum": 1, "confirm": "reauthenticate"},
+         ["each approval takes the amount typed again and a fresh login"]),
+        ({"stages": [{**stage, "person": near}]}, ["each within their own limit, of the team emea"]),
+        ({"stages": [{**stage, "reject_at": 2}]}, ["2 who say no end it"]),
+        ({"stages": [stage, {**stage, "name": "Others"}], "order": "sequential"}, ["one after the other"]),
+    ):  # fmt: skip
+        (one,) = trial(document(above_1000={"ask": {**ask, **changed}})).tried
+        assert one.changes and [*one.would.more] == said and not one.in_force.more and not one.happened.more
+        shown = render_to_string("approvals/_outcome.html", {"outcome": one.would})
+        assert all(f"<b>{words}</b>" in shown for words in said)
 
 
 def test_running_totals_count_as_they_stood_when_it_was_proposed() -> None:
