@@ -19,7 +19,7 @@ from django.db import DatabaseError, connection
 from kombu.exceptions import OperationalError
 
 from agentops import batches, bulk_votes, hints, policy_now, undoing
-from agentops.corrected import start_notices
+from agentops.correction_notices import start_notices
 from agentops.events import process_events
 from agentops.tasks import advance, look, read_statement
 from approvals.services import counting, prompting, staffing, thawing

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.template.loader import render_to_string
 
-from agentops.pages import standing, story, strip, trace, undone
+from agentops.pages import story, strip, trace, undone, whereabouts
 from approvals.models import ApprovalRequest
 from reconciliation.models import Operation
 from runs import clock, queries
@@ -41,7 +41,7 @@ def head(*, run: Run) -> dict[str, Any]:
     return {
         "run": run,
         "now": now,
-        "standing": standing.stand(run=run),
+        "where": whereabouts.of(run=run),
         "undoing": undone.of_run(run=run),
         "undoes": undone.undone_by(run=run),
         "nodes": strip.nodes(events=moved, current=run.state, now=end),

@@ -13,7 +13,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
 from agentops import reasons
-from agentops.pages import live, standing
+from agentops.pages import live, whereabouts
 from agentops.pages.operating import say
 from agentops.steps.cancelling import left_by_failing, what_stays
 from runs import clock, holding, queries
@@ -102,7 +102,7 @@ def _page(request: HttpRequest, run: Run, form: WayForm, *, problem: str = "", s
         "run": run,
         "here": run.state == RunState.NEEDS_PERSON,
         "why": reasons.words(run.person_code),
-        "standing": standing.stand(run=run),
+        "where": whereabouts.of(run=run),
         "rows": live.rows(run_id=run.pk, events=events),
         "calls": ModelCall.objects.filter(run=run).order_by("-started_at")[:3],
         "holder": "me" if mine else "other" if holding.holder(run=run) else "nobody",

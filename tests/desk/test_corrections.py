@@ -7,8 +7,8 @@ import pytest
 from django.contrib.auth.models import Group
 from django.db import DatabaseError, connection, transaction
 
-from agentops import corrected
-from agentops.corrected import start_notices
+from agentops import correction_notices
+from agentops.correction_notices import start_notices
 from approvals.models import Allowance
 from reconciliation import queries
 from reconciliation.models import Case, Correction, Operation
@@ -181,7 +181,7 @@ def test_a_customer_who_was_told_is_written_to_by_a_run_of_its_own(
     case = doubted(desk, operation)
     assert desk.settle(case, "did_not") == "ok"
     with monkeypatch.context() as broken, pytest.raises(NotAll, match=case.label):
-        broken.setattr(corrected, "_notice", lambda entry: entry.no_such_field)
+        broken.setattr(correction_notices, "_notice", lambda entry: entry.no_such_field)
         start_notices(limit=10)
     assert (start_notices(limit=10), start_notices(limit=10)) == (1, 0)
     run = world.work(Run.objects.get(workflow="correction_notice"))

@@ -8,7 +8,7 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 
 from agentops.api import stages as told
-from agentops.pages import standing
+from agentops.pages import whereabouts
 from approvals import heard, queries, seating
 from approvals.models import ApprovalRequest, Remit, Stage, Vote
 from approvals.words import sentence
@@ -136,7 +136,7 @@ def test_one_request_takes_the_same_number_of_questions_however_many_have_answer
     def sent() -> int:
         with statements_sent() as found:
             told.newest(run=request.run)
-            standing.stand(run=Run.objects.get(pk=request.run_id))
+            whereabouts.of(run=Run.objects.get(pk=request.run_id))
         return len(found)
 
     say_yes(request, noor)

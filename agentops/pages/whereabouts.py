@@ -35,7 +35,7 @@ class Deadline:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class Whereabouts:
     """`waits` is empty while the run is at work; `done` are operations the other side has recorded, `unsure` those that
     may have happened, `nothing` those proved not done or given up, without those in `disputed`: settled operations of
     which the other side shows something else. `corrected` is what was put right in our own
@@ -56,7 +56,7 @@ class Standing:
     started_for: Wait | None
 
 
-def stand(*, run: Run) -> Standing:
+def of(*, run: Run) -> Whereabouts:
     """Five queries, and a few more for an open request, however many have answered it."""
     open_states = [RequestState.OPEN, RequestState.APPROVED]
     asked = ApprovalRequest.objects.filter(run=run, state__in=open_states).select_related("proposal")
@@ -67,7 +67,7 @@ def stand(*, run: Run) -> Standing:
     wait = waiting.open_wait(run=run)
     started_for = Wait.objects.filter(other=run, starts__isnull=False).select_related("run").first()
     doubtful = {case.operation_id for case in disputed}
-    return Standing(
+    return Whereabouts(
         run=run,
         waits=_waits(run=run, request=request),
         deadline=_deadline(run=run, request=request, operations=operations, wait=wait),
