@@ -13,7 +13,7 @@ from agentops.steps.waiting import begin_wait
 from agentops.workflows.base import Draft, HandOver, Judged, Refused, WaitFor
 from approvals import capabilities
 from runs import clock, record, retry, transitions
-from runs.models import Evidence, ModelCall
+from runs.models import Evidence, ModelCall, Run
 from runs.models.run import RunState
 from runs.money import Strict
 from runs.providers.base import ProviderDown, Turn
@@ -69,7 +69,7 @@ def decide(step: Step) -> Next:
         return _take(step, run, judged, facts, call)
 
 
-def _take(step: Step, run: Any, judged: Judged, facts: Any, call: ModelCall) -> Next:
+def _take(step: Step, run: Run, judged: Judged, facts: dict[str, Evidence], call: ModelCall) -> Next:
     if not isinstance(judged, Refused | HandOver) and (stop := held_up(run, actor=step.actor)) is not None:
         return stop
     if isinstance(judged, Draft):
@@ -86,7 +86,7 @@ def _take(step: Step, run: Any, judged: Judged, facts: Any, call: ModelCall) -> 
     return Next.PARK
 
 
-def refuse(step: Step, run: Any, refused: Refused) -> Next:
+def refuse(step: Step, run: Run, refused: Refused) -> Next:
     """Tell the agent why and let it choose again, a bounded number of times; then a person has it."""
     refusals = [*run.refusals, refused.reason]
     if len(refusals) >= MAX_REFUSED:
