@@ -15,7 +15,7 @@ class BadMailAddress(ValueError):
 def mail_settings(*, url: str) -> dict[str, Any]:
     """Django's settings of that meaning. Raises BadMailAddress."""
     if url == "console:":
-        return {"EMAIL_BACKEND": f"{BACKENDS}.console.EmailBackend"}
+        return {"EMAIL_BACKEND": "agentops.telling.log_mail.LogLines"}
     scheme, _, rest = url.partition(":")
     if scheme == "file" and rest.startswith("/") and not rest.startswith("//"):
         return {"EMAIL_BACKEND": f"{BACKENDS}.filebased.EmailBackend", "EMAIL_FILE_PATH": rest}

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 COLOURS = ("36", "32", "33", "35", "34", "31")
-WIDTH = 8
+WIDTH = 9
 LIMIT = 20_000_000  # bytes of one log while its process runs; the older part is then set aside
 
 

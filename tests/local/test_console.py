@@ -47,7 +47,7 @@ def test_each_line_says_when_and_who(capsys: pytest.CaptureFixture[str]) -> None
     Console().say("first\nsecond", name="worker")
     Console(quiet=True).say("never")
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split(" ", 1)[1] for line in lines] == ["worker   | first", "worker   | second"]
+    assert [line.split(" ", 1)[1] for line in lines] == ["worker    | first", "worker    | second"]
     assert "\x1b" not in "".join(lines)
 
 
