@@ -24,11 +24,8 @@ class LoginForm(PlainWords, account.LoginForm):  # type: ignore[misc]  # allauth
 
 
 ReauthenticateForm = _ours(account.ReauthenticateForm)
-AddEmailForm = _ours(account.AddEmailForm)
 ChangePasswordForm = _ours(account.ChangePasswordForm)
 SetPasswordForm = _ours(account.SetPasswordForm)
-ResetPasswordForm = _ours(account.ResetPasswordForm)
-ResetPasswordKeyForm = _ours(account.ResetPasswordKeyForm)
 AuthenticateCodeForm = _ours(second.AuthenticateForm)
 ReauthenticateCodeForm = _ours(second.ReauthenticateForm)
 ActivateTOTPForm = _ours(totp.ActivateTOTPForm)

@@ -1,9 +1,9 @@
 """Accounts are made by an administrator or by single sign-on, never by signing up."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from allauth.account.adapter import DefaultAccountAdapter
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
 
 
 class ClosedSignup(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ships no types
@@ -15,3 +15,8 @@ class ClosedSignup(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ship
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return False
+
+
+def closed(request: HttpRequest) -> NoReturn:
+    """Not found: stands before the pages of allauth by which people would do what an administrator does."""
+    raise Http404

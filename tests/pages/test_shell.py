@@ -1,6 +1,7 @@
 """The frame around every page: sign-in, where it leads, what a lost login and a foreign form look like."""
 
 import pytest
+from allauth.account.models import EmailAddress
 from django.contrib.auth.models import User
 from django.test import Client
 
@@ -65,3 +66,32 @@ def test_an_unknown_address_and_a_stale_form_have_their_own_pages() -> None:
     assert "nothing at this address" in browser.get("/no/such/page").text
     answer = browser.post("/accounts/login/", {"login": "x", "password": "y"})
     assert answer.status_code == 403 and "was not done" in answer.text
+
+
+CLOSED = ["signup/", "email/", "password/reset/", "password/reset/key/1-abc/", "confirm-email/x/"]
+
+
+@pytest.mark.parametrize("where", CLOSED)
+def test_what_an_administrator_does_nobody_does_for_themselves(where: str) -> None:
+    visitor, maya = Client(), Client()
+    maya.force_login(person("maya", "manager"))
+    for browser in (visitor, maya):
+        assert browser.get(f"/accounts/{where}").status_code == 404
+        assert browser.post(f"/accounts/{where}", {"email": "maya@elsewhere.example"}).status_code == 404
+
+
+def test_a_forgotten_password_leads_to_an_administrator() -> None:
+    browser = Client()
+    assert "An administrator can set a new one." in browser.get("/accounts/login/").text
+    browser.force_login(person("maya", "manager"))
+    page = browser.get("/accounts/password/change/").text
+    assert "An administrator can set a new one." in page and "password/reset" not in page
+
+
+def test_an_address_that_nobody_proved_keeps_nobody_from_a_second_factor() -> None:
+    browser, maya = Client(), person("maya", "manager")
+    EmailAddress.objects.create(user=maya, email="maya@agentops.example", verified=False)
+    browser.post("/accounts/login/", {"login": "maya", "password": "a-long-demo-word"})
+    browser.post("/accounts/reauthenticate/", {"password": "a-long-demo-word"})
+    page = browser.get("/accounts/2fa/totp/activate/")
+    assert page.status_code == 200 and 'name="code"' in page.text
