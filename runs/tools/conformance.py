@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from runs import times
 from runs.tools.base import Contract, Overloaded, Record, Refused, Repeat, Tool, ToolError, Unreachable
 
 MARGIN = dt.timedelta(minutes=10)  # a key is used again until this long before its retention ends
@@ -132,18 +133,22 @@ def _other_parameters(trial: _Trial) -> str:
     raise Broken("the same key with other parameters was taken")
 
 
+def _words(length: dt.timedelta) -> str:
+    return times.span(seconds=length.total_seconds())
+
+
 def _retention(trial: _Trial) -> str:
     kept = trial.contract.retention
     if kept <= MARGIN:
         raise Broken("a key that is kept for no longer than the margin protects nothing")
     if trial.ground.age is None:
-        raise NotTried(f"it takes {kept} to see")
+        raise NotTried(f"it takes {_words(kept)} to see")
     effect, identity = trial.ground.effect(), trial.identity()
     made = trial.send(effect, identity)
     trial.ground.age(kept - MARGIN)
     if trial.send(effect, identity).reference != made.reference:
-        raise Broken(f"the key was forgotten within {kept - MARGIN}")
-    return f"still known after {kept - MARGIN}"
+        raise Broken(f"the key was forgotten within {_words(kept - MARGIN)}")
+    return f"still known after {_words(kept - MARGIN)}"
 
 
 def _no_protection(trial: _Trial) -> str:
@@ -257,7 +262,7 @@ def checks(*, contract: Contract) -> Iterator[tuple[str, str, Check]]:
     if by_identity:
         yield "repeatable", "The same key again never makes a second effect", _same_key
         yield "parameters", "The same key with other parameters is turned away", _other_parameters
-        yield "retention", f"A key is kept for {contract.retention}", _retention
+        yield "retention", f"A key is kept for {_words(contract.retention)}", _retention
     else:
         yield "not repeatable", f"It is {contract.repeat}: no key protects it", _no_protection
     if contract.lookup_is_conclusive:

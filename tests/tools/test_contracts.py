@@ -35,6 +35,7 @@ def test_the_command_says_what_it_found_and_acts_where_nothing_is_real(outside: 
     out = io.StringIO()
     call_command("check_connectors", "helpdesk.update_ticket", stdout=out)
     assert "kept       Refused when ticket_version has moved on" in out.getvalue()
+    assert "kept       A key is kept for 1 d: still known after 23 h 50 min" in out.getvalue()
     settings.SANDBOX_URL = ""
     settings.CONNECTOR_GROUNDS = {"helpdesk.update_ticket": f"{__name__}.a_liar"}
     before = len(outside.process.ledger())
