@@ -71,5 +71,5 @@ def _vote(word: BulkVote, item: BulkItem) -> VoteResult:
         acknowledged=False,
         authenticated_by=word.authenticated_by,
         channel="page",
-        reevaluate=lambda asked, version: policy_now.verdict(request=asked, version=version),
+        reevaluate=policy_now.verdict,
     )

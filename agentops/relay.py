@@ -163,10 +163,7 @@ class Relay:
         while self.to_count and time.monotonic() < until:
             one = next(iter(self.to_count))
             del self.to_count[one]
-            counted += counting.work_off(
-                requests=[one],
-                reevaluate=lambda asked, version: policy_now.verdict(request=asked, version=version),
-            )
+            counted += counting.work_off(requests=[one], reevaluate=policy_now.verdict)
         if counted:
             hints.lists_moved()
         return counted

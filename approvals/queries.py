@@ -127,7 +127,7 @@ def binding_over(*, proposal: Proposal, facts: Iterable[Evidence]) -> str | None
     now = [newest[place] for place in places]
     return binding_digest(
         action_digest=proposal.action_digest,
-        facts=[(one.kind, one.locator, one.version, one.bound_digest) for one in now],
+        facts=[one.as_bound for one in now],
     )
 
 

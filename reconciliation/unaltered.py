@@ -49,7 +49,7 @@ def _evidence(proposal: Proposal, authority: Authority) -> str:
         return "a fact that the decision rests on"
     rests_on = binding_digest(
         action_digest=proposal.action_digest,
-        facts=[(one.kind, one.locator, one.version, one.bound_digest) for one in pieces],
+        facts=[one.as_bound for one in pieces],
     )
     return "" if rests_on == authority.decision.binding_digest else "a fact that the decision rests on"
 

@@ -173,7 +173,7 @@ def _cast(
         acknowledged=request.POST.get("acknowledged") == str(request_id),
         authenticated_by=confirmation.authenticated_by(request),
         channel="page",
-        reevaluate=lambda asked, version: policy_now.verdict(request=asked, version=version),
+        reevaluate=policy_now.verdict,
         given=confirmation.given(request),
     )
 

@@ -38,7 +38,7 @@ def binding_of(proposal: Proposal, facts: dict[str, Evidence]) -> str:
         raise ValueError("a proposal rests on facts that are not in hand")
     return binding_digest(
         action_digest=proposal.action_digest,
-        facts=[(one.kind, one.locator, one.version, one.bound_digest) for one in pieces],
+        facts=[one.as_bound for one in pieces],
     )
 
 

@@ -6,8 +6,9 @@ order, and read everything after that.
 """
 
 import datetime as dt
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 from approvals import capabilities, freezes, objections, queries
 from approvals.evaluation import Verdict
@@ -18,9 +19,13 @@ from approvals.services import stages
 from runs import hot
 from runs.models import Run
 
-# what a newer version of the policy says of what is asked; only the layer that knows the workflows can tell
-Reevaluate = Callable[[ApprovalRequest, PolicyVersion], Verdict]
 READ_AGAIN = ("out_of_date", "policy_changed")  # objections with which the run reads the facts again
+
+
+class Reevaluate(Protocol):
+    """What a newer version of the policy says of what is asked; only the layer that knows the workflows can tell."""
+
+    def __call__(self, *, request: ApprovalRequest, version: PolicyVersion) -> Verdict: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +54,7 @@ def policy_changed(matter: Matter) -> Objection | None:
     request, version = matter.request, matter.governing
     verdict = None
     if version is not None and version.pk != request.policy_version_id and matter.reevaluate is not None:
-        verdict = matter.reevaluate(request, version)
+        verdict = matter.reevaluate(request=request, version=version)
     return objections.policy(request=request, version=version, verdict=verdict)
 
 

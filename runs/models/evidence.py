@@ -32,3 +32,8 @@ class Evidence(models.Model):
 
     def __str__(self) -> str:
         return f"{self.title} · {self.version}"
+
+    @property
+    def as_bound(self) -> tuple[str, str, str, str]:
+        """What of it a decision is bound to. When it was read is no part of that."""
+        return self.kind, self.locator, self.version, self.bound_digest

@@ -20,6 +20,7 @@ from approvals.models.request import RequestState
 from approvals.requirement import Escalation, Person, StageNeed
 from approvals.services import counting, freezing, prompting, requests
 from approvals.services import staffing as looking
+from approvals.services.deciding import Reevaluate
 from runs import record
 from runs.models import Event, Run
 from runs.services import principals
@@ -42,12 +43,12 @@ def bert(db: str) -> User:
     return world.user("bert")
 
 
-def same(asked: ApprovalRequest, version: PolicyVersion) -> Verdict:
+def same(*, request: ApprovalRequest, version: PolicyVersion) -> Verdict:
     """The newer policy asks what was asked."""
-    return world.verdict(quorum=asked.quorum)
+    return world.verdict(quorum=request.quorum)
 
 
-def count(*, reevaluate: Callable[[ApprovalRequest, PolicyVersion], Verdict] = same) -> int:
+def count(*, reevaluate: Reevaluate = same) -> int:
     """What the relay does: of how many its look has changed anything."""
     return counting.work_off(requests=looking.work_off().to_count, reevaluate=reevaluate)
 
@@ -192,14 +193,12 @@ def test_not_on_other_facts(anna: User, bert: User) -> None:
     assert unchanged(asked) and Run.objects.get(pk=asked.run.pk).facts_wanted_at == wanted
 
 
-def stricter(asked: ApprovalRequest, version: PolicyVersion) -> Verdict:
+def stricter(*, request: ApprovalRequest, version: PolicyVersion) -> Verdict:
     return world.verdict(quorum=3)
 
 
 @pytest.mark.parametrize(("now", "state"), [(stricter, RequestState.OPEN), (same, RequestState.APPROVED)])
-def test_not_under_a_policy_that_asks_for_more(
-    anna: User, bert: User, now: Callable[[ApprovalRequest, PolicyVersion], Verdict], state: RequestState
-) -> None:
+def test_not_under_a_policy_that_asks_for_more(anna: User, bert: User, now: Reevaluate, state: RequestState) -> None:
     world.user("cleo")
     asked = back_again(anna, bert)
     published.publish(

@@ -23,7 +23,7 @@ def test_a_vote_under_a_changed_policy_leads_to_a_new_question(world: World) -> 
     run = world.work(world.start())
     first = world.request(run)
     publish_with_quorum(first.quorum + 1)
-    again = {"reevaluate": lambda asked, version: policy_now.verdict(request=asked, version=version)}
+    again = {"reevaluate": policy_now.verdict}
     assert world.vote(run, **again).code == "policy_changed"
     world.work(run, until=lambda one: world.request(one).pk != first.pk and one.state == "awaiting_approval")
     second = world.request(run)
@@ -44,5 +44,5 @@ def test_a_policy_that_asks_the_same_changes_nothing(world: World) -> None:
         slug=found.slug, name=found.name, tools=tools, document={**found.active.rules, "rules": rules}, note="",
     )  # fmt: skip
     assert version.pk != world.request(run).policy_version_id
-    result = world.vote(run, reevaluate=lambda asked, governing: policy_now.verdict(request=asked, version=governing))
+    result = world.vote(run, reevaluate=policy_now.verdict)
     assert result.code == "approved"

@@ -84,7 +84,7 @@ def say_yes(request: ApprovalRequest, *, who: User) -> VoteResult:
         acknowledged=False,
         authenticated_by="password",
         channel="page",
-        reevaluate=lambda asked, version: policy_now.verdict(request=asked, version=version),
+        reevaluate=policy_now.verdict,
         given=Given(),
     )
     engine.advance(run_id=request.run_id)
