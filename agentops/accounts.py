@@ -10,6 +10,7 @@ class ClosedSignup(DefaultAccountAdapter):  # type: ignore[misc]  # allauth ship
     error_messages: ClassVar[dict[str, Any]] = {
         **DefaultAccountAdapter.error_messages,
         "username_password_mismatch": "The user name or the password is wrong. Type both again.",
+        "incorrect_password": "The password is wrong. Type it again.",
         "too_many_login_attempts": "Too many attempts to sign in failed. Wait a while, then try again.",
     }
 

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
 
+from agentops.pages import walk
 from approvals import confirming
 from approvals.confirming import Given
 from approvals.models import ApprovalRequest
@@ -44,7 +45,7 @@ def context(request: HttpRequest, *, ask: ApprovalRequest, money: Money | None) 
     within = dt.timedelta(seconds=settings.ACCOUNT_REAUTHENTICATION_TIMEOUT)
     proved, needed = _proved(request), ask.confirm != "retype"
     fresh = confirming.is_fresh(proved=proved, now=clock.now(), within=within)
-    back = urlencode({"next": reverse("decision", args=[ask.pk])})
+    back = urlencode({"next": reverse("decision", args=[ask.pk]) + walk.address(walk.listing(request))})
     return {
         "takes": confirming.words(level=ask.confirm, money=money),
         "retype": money is not None,

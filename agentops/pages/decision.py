@@ -216,6 +216,7 @@ def act(request: HttpRequest, request_id: uuid.UUID, key: str) -> HttpResponse:
 def thread(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
     """What an open page asks every few seconds: whether anything was written, or somebody looks at it."""
     context = ways.thread(user=cast(User, request.user), ask=_load(request_id))
+    context["walk_list"] = walk.listing(request).query()
     if request.GET.get("v") == context["thread_version"]:
         return HttpResponse(status=204)
     return render(request, "approvals/_thread.html", context)

@@ -12,7 +12,7 @@ from django.urls import reverse
 from agentops import asked
 from agentops.pages import chain, exposure, stages
 from agentops.pages.became import Outcome, outcome
-from approvals import freezes, heard, objections, seating, talk, words
+from approvals import confirming, freezes, heard, objections, seating, talk, words
 from approvals.binding import differences
 from approvals.models import ApprovalRequest, Freeze, Stage, Viewing, Vote
 from approvals.objections import Objection
@@ -135,6 +135,9 @@ def changes(*, user: User, request: ApprovalRequest) -> dict[str, Any]:
     seen = next((one for one in reversed(earlier) if one.pk in opened), None)
     against = seen or request.supersedes
     rows = [row for row in differences(old_rows=against.page, new_rows=request.page) if row["key"] != "identity"]
+    for row in rows:
+        if row["key"] == "confirm":  # a row of its own only where more than a click is taken
+            row |= {name: row[name] or confirming.WORDS[confirming.CLICK] for name in ("old", "new")}
     amount_moved = any(row["key"] == "amount" for row in rows)
     return {"rows": rows, "amount_moved": amount_moved, "seen_at": opened.get(against.pk), "since": against.created_at}
 

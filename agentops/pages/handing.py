@@ -9,8 +9,10 @@ from django.contrib import messages
 from django.contrib.auth.models import Group, User
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.views.decorators.http import require_POST
 
+from agentops.pages import walk
 from approvals import rights, seating, voters
 from approvals.involvement import involved
 from approvals.models import ApprovalRequest, Stage, Vote
@@ -83,6 +85,11 @@ def _target(text: str) -> User | Group:
     return found
 
 
+def _back(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
+    """To the page, which stays a page of its list."""
+    return redirect(reverse("decision", args=[request_id]) + walk.address(walk.listing(request)))
+
+
 def _answer(request: HttpRequest, request_id: uuid.UUID, result: handing.HandingResult, done: str) -> HttpResponse:
     if result.code == NO_RIGHT:
         return refused(request, reason=WORDS[NO_RIGHT])
@@ -90,7 +97,7 @@ def _answer(request: HttpRequest, request_id: uuid.UUID, result: handing.Handing
         messages.success(request, done.format_map(result.detail))
     else:
         messages.error(request, WORDS[result.code].format_map(result.detail))
-    return redirect("decision", request_id)
+    return _back(request, request_id)
 
 
 @require_POST
@@ -99,7 +106,7 @@ def hand_on(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
     form = HandForm(request.POST)
     if someone_else(request) or not form.is_valid():
         messages.error(request, SOMEONE_ELSE if someone_else(request) else "Choose a stage and whom to hand it to.")
-        return redirect("decision", request_id)
+        return _back(request, request_id)
     try:
         result = handing.hand_on(
             request_id=request_id,
@@ -119,7 +126,7 @@ def add(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
     form = AddForm(request.POST)
     if someone_else(request) or not form.is_valid():
         messages.error(request, SOMEONE_ELSE if someone_else(request) else "Choose a person to add.")
-        return redirect("decision", request_id)
+        return _back(request, request_id)
     try:
         result = handing.add_approver(
             request_id=request_id,
