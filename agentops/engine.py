@@ -92,11 +92,9 @@ _RUN = hot.Query(lambda run: Run.objects.filter(pk=run))
 
 
 def _step(lease: leases.Lease, hand: InHand) -> Next:
-    found = lease.run
-    if found is None:
-        found = _RUN.one(run=lease.run_id)
-        found.any_freeze = bool(freezes.in_force())
-    run = principals.known(run=found)
+    run = principals.known(run=lease.run or _RUN.one(run=lease.run_id))
+    if run.any_freeze is None:
+        run.any_freeze = bool(freezes.in_force())
     lease.run = None
     if run.is_over:
         return Next.PARK

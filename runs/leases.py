@@ -49,7 +49,7 @@ UPDATE runs_run SET lease_until = CASE WHEN %(seconds)s::float IS NULL THEN leas
 RETURNING {_RUN}, """
 
 
-def claim(*, run_id: uuid.UUID, holder: str, seconds: float, any_freeze: str = "FALSE") -> Lease | None:
+def claim(*, run_id: uuid.UUID, holder: str, seconds: float, any_freeze: str = "NULL") -> Lease | None:
     """Take the run if it is due and free; None otherwise. `any_freeze` as for `hold`."""
     with connection.cursor() as cursor:
         cursor.execute(_CLAIM + any_freeze, {"run": run_id, "holder": holder[:200], "seconds": seconds})
@@ -60,7 +60,7 @@ def claim(*, run_id: uuid.UUID, holder: str, seconds: float, any_freeze: str = "
     return Lease(run_id, run.lease_token, run=run)
 
 
-def hold(*, lease: Lease, seconds: float | None = None, any_freeze: str = "FALSE") -> Run:
+def hold(*, lease: Lease, seconds: float | None = None, any_freeze: str = "NULL") -> Run:
     """Lock the run's row for this transaction, renewing the lease if asked. Raises LeaseLost when it is not ours.
 
     `any_freeze` is the condition in SQL that asks for one (`approvals.freezes.ANY`, of which this app knows nothing);

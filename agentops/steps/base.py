@@ -104,9 +104,9 @@ AT_ONCE: dict[str, tuple[str, Callable[["Step", Run], Next]]] = {}
 
 
 def may_go_on(run: Run) -> bool:
-    """Whether nothing that an engine looks for between two steps has come for the locked run, and nothing is frozen
-    (asked as it was locked)."""
-    return run.cancel_requested_at is None and run.paused_at is None and not run.any_freeze
+    """Whether nothing that an engine looks for between two steps has come for the locked run, and nothing is frozen,
+    as was asked with its row; where that was not asked, the engine looks."""
+    return run.cancel_requested_at is None and run.paused_at is None and run.any_freeze is False
 
 
 def go_on_at_once(step: "Step", run: Run) -> Next:

@@ -87,7 +87,7 @@ class Run(models.Model):
     tries_in_row = models.PositiveIntegerField(default=0, help_text="failed reads or model calls since one worked")
     times_out_of_date = models.PositiveIntegerField(default=0)
 
-    any_freeze = False  # whether anything was frozen as the row was read, where that was asked along; no column
+    any_freeze: bool | None = None  # was anything frozen as the row was read? None: not asked along. No column
 
     class Meta:
         permissions = [("operate_run", "Can cancel runs and settle what needs a person")]

@@ -10,12 +10,13 @@ from django.db import connection, transaction
 
 from agentops import engine
 from agentops.relay import Relay
+from agentops.steps.base import may_go_on
 from approvals import freezes
 from approvals.models import Freeze
 from approvals.services import freezing, thawing
 from reconciliation.models import Attempt
 from reconciliation.services import execute
-from runs import clock, record, transitions, waiting
+from runs import clock, leases, record, transitions, waiting
 from runs.models import Event, Principal, Run
 from runs.services import operate, principals
 from tests.api.caller import in_thread
@@ -260,3 +261,14 @@ def test_whoever_begins_to_wait_for_a_run_waits_for_no_sender(world: World) -> N
     with transaction.atomic(), ThreadPoolExecutor(1) as pool:
         freezes.in_force(lock=True)
         assert pool.submit(in_thread, begin).result() == "o"
+
+
+def test_no_step_is_added_to_a_commit_that_has_not_asked_whether_anything_is_frozen(world: World) -> None:
+    lease = leases.claim(run_id=world.start("CS-8815").pk, holder="here", seconds=60)
+    assert lease is not None and lease.run is not None and not may_go_on(lease.run)
+    with transaction.atomic():
+        assert not may_go_on(leases.hold(lease=lease))
+        assert may_go_on(leases.hold(lease=lease, any_freeze=freezes.ANY))
+    freeze(world)
+    with transaction.atomic():
+        assert not may_go_on(leases.hold(lease=lease, any_freeze=freezes.ANY))

@@ -130,7 +130,7 @@ def test_a_lease_stolen_at_any_step_stops_that_step(
     hold = leases.hold
     stolen: dict[str, list[Any]] = {}
 
-    def steal_first(*, lease: leases.Lease, seconds: float | None = None, any_freeze: str = "FALSE") -> Run:
+    def steal_first(*, lease: leases.Lease, seconds: float | None = None, any_freeze: str = "NULL") -> Run:
         state = str(Run.objects.values_list("state", flat=True).get(pk=lease.run_id))
         if state not in stolen:
             owner.execute("UPDATE runs_run SET lease_token = lease_token + 1, lease_holder = 'another'")
