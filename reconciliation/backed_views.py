@@ -9,6 +9,7 @@ from django.views.decorators.http import require_POST
 
 from reconciliation import words
 from reconciliation.models import Case, Statement
+from reconciliation.models.case import SETTLE
 from reconciliation.services import backed
 from reconciliation.services.backed import Settled
 from runs.access import needs, refused, someone_else, user_of
@@ -26,7 +27,7 @@ _SAID = {
 
 
 @require_POST
-@needs("reconciliation.settle_case")
+@needs(SETTLE)
 def statement_settle(request: HttpRequest, number: int) -> HttpResponse:
     """Record "it happened" for each case that is ticked, by the line that backs it."""
     if someone_else(request):

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from reconciliation import csvfile, statement_queries, statement_words
 from reconciliation.columns import BadLine, Columns, parse
 from reconciliation.models import Case, Difference, Statement, StatementFile
+from reconciliation.models.case import SETTLE
 from reconciliation.services import backed, statement_stopping, statements
 from reconciliation.services.statements import StatementResult
 from reconciliation.statement_forms import ColumnsForm, PeriodForm, UploadForm
@@ -43,7 +44,7 @@ def _list(
         "period": period,
         "upload": upload,
         "problem": problem,
-        "may": request.user.has_perm("reconciliation.settle_case"),
+        "may": request.user.has_perm(SETTLE),
     }
     return render(request, "reconciliation/statements.html", context, status=status)
 
@@ -59,7 +60,7 @@ def _refusal(request: HttpRequest, result: StatementResult) -> tuple[str, HttpRe
 
 
 @require_POST
-@needs("reconciliation.settle_case")
+@needs(SETTLE)
 def statement_start(request: HttpRequest) -> HttpResponse:
     """Write down what is to be read; a worker reads it."""
     if someone_else(request):
@@ -82,7 +83,7 @@ def statement_start(request: HttpRequest) -> HttpResponse:
 
 
 @require_POST
-@needs("reconciliation.settle_case")
+@needs(SETTLE)
 def statement_upload(request: HttpRequest) -> HttpResponse:
     """Keep the file; the next page asks what its columns mean."""
     if someone_else(request):
@@ -142,7 +143,7 @@ def statement_page(request: HttpRequest, number: int) -> HttpResponse:
         "more": len(rows) > PAGE,
         "backed": backed.backed(statement=found)[: backed.MOST] if found.finished_at else [],
         "dialog": request.GET.get("act", ""),
-        "may_settle": request.user.has_perm("reconciliation.settle_case"),
+        "may_settle": request.user.has_perm(SETTLE),
         **_sums(found, looks),
     }
     fragment = request.headers.get("HX-Request") == "true"
@@ -217,7 +218,7 @@ def _columns_page(
         "same": statement_queries.same_file(file=file),
         "form": form,
         "bad": bad or [],
-        "may": request.user.has_perm("reconciliation.settle_case"),
+        "may": request.user.has_perm(SETTLE),
     }
     return render(request, "reconciliation/statement_columns.html", context, status=status)
 
@@ -227,7 +228,7 @@ def _zone() -> str:
 
 
 @require_POST
-@needs("reconciliation.settle_case")
+@needs(SETTLE)
 def statement_columns(request: HttpRequest, number: int) -> HttpResponse:
     """Take what the columns mean, unless none of the first lines can be read that way."""
     if someone_else(request):
@@ -272,7 +273,7 @@ def _unread(rows: list[csvfile.Row], columns: Columns) -> list[tuple[int, str]] 
 
 
 @require_POST
-@needs("reconciliation.settle_case")
+@needs(SETTLE)
 def statement_stop(request: HttpRequest, number: int) -> HttpResponse:
     """Stop it where it is, for a reason."""
     if someone_else(request):
@@ -286,7 +287,7 @@ def statement_stop(request: HttpRequest, number: int) -> HttpResponse:
 
 
 @require_POST
-@needs("reconciliation.settle_case")
+@needs(SETTLE)
 def statement_go_on(request: HttpRequest, number: int) -> HttpResponse:
     """Go on where it was stopped."""
     if someone_else(request):
@@ -322,7 +323,7 @@ def statement_export(request: HttpRequest, number: int) -> HttpResponseBase:
 
 
 @require_http_methods(["POST"])
-@needs("reconciliation.settle_case")
+@needs(SETTLE)
 def difference_note(request: HttpRequest, difference_id: int) -> HttpResponse:
     """Note what became of an effect under our name that nothing here has."""
     if someone_else(request):

@@ -17,7 +17,7 @@ from reconciliation.attempts import standing_references
 from reconciliation.corrections import correctable
 from reconciliation.forms import GoneForm, VerdictForm
 from reconciliation.models import Attempt, Case, Observation, Operation, WorkerProcess
-from reconciliation.models.case import CaseState
+from reconciliation.models.case import SETTLE, CaseState
 from reconciliation.services import cases, probe
 from reconciliation.services.cases import CLAIM_LAPSES, CaseResult
 from reconciliation.verdicts import beyond_one, stake
@@ -48,7 +48,7 @@ def queue(request: HttpRequest) -> HttpResponse:
         "kind": kind,
         "desk": queries.desk(sort=sort, kind=kind),
         "settled": queries.settled_counts(since=now - dt.timedelta(days=1)),
-        "may_settle": request.user.has_perm("reconciliation.settle_case"),
+        "may_settle": request.user.has_perm(SETTLE),
     }
     fragment = request.headers.get("HX-Request") == "true"
     return render(request, "reconciliation/_queue.html" if fragment else "reconciliation/queue.html", context)
@@ -87,7 +87,7 @@ def _holder(case: Case, principal: Principal | None, now: dt.datetime) -> str:
         return "me"
     owner = case.claimed_by
     lapsed = now - case.claimed_at >= CLAIM_LAPSES
-    gone = owner is None or not entitled(principal=owner, permission=cases.SETTLE)
+    gone = owner is None or not entitled(principal=owner, permission=SETTLE)
     return "nobody" if lapsed or gone else "other"
 
 
@@ -149,7 +149,7 @@ def _page(
         "takes_two": _takes_two(operation),
         "holder": _holder(case, principal, now),
         "lapses": case.claimed_at + CLAIM_LAPSES if case.claimed_at else None,
-        "may_settle": request.user.has_perm("reconciliation.settle_case"),
+        "may_settle": request.user.has_perm(SETTLE),
         "other": operation.other_reference,
         "correction": queries.corrections().filter(case=case).first(),
         "correctable": correctable(operation),
@@ -238,7 +238,7 @@ def _answer(request: HttpRequest, result: CaseResult, *, done: str, to: HttpResp
 
 
 @require_POST
-@needs("reconciliation.settle_case")
+@needs(SETTLE)
 def case_claim(request: HttpRequest, number: int) -> HttpResponse:
     if someone_else(request):
         return refused(request, reason=OTHER_LOGIN)
@@ -249,7 +249,7 @@ def case_claim(request: HttpRequest, number: int) -> HttpResponse:
 
 
 @require_POST
-@needs("reconciliation.settle_case")
+@needs(SETTLE)
 def case_release(request: HttpRequest, number: int) -> HttpResponse:
     if someone_else(request):
         return refused(request, reason=OTHER_LOGIN)
@@ -260,7 +260,7 @@ def case_release(request: HttpRequest, number: int) -> HttpResponse:
 
 
 @require_POST
-@needs("reconciliation.settle_case")
+@needs(SETTLE)
 def case_settle(request: HttpRequest, number: int) -> HttpResponse:
     """Ask the other side, then record the verdict. What was typed stays on the page until it has been accepted."""
     if someone_else(request):
@@ -292,7 +292,7 @@ def case_settle(request: HttpRequest, number: int) -> HttpResponse:
 
 
 @require_POST
-@needs("reconciliation.settle_case")
+@needs(SETTLE)
 def case_confirm(request: HttpRequest, number: int) -> HttpResponse:
     """Ask the other side, then let the proposed verdict that the page showed take effect."""
     if someone_else(request):
@@ -328,7 +328,7 @@ def _ask_first(case: Case, principal: Principal) -> Contract | None:
 
 
 @require_POST
-@needs("reconciliation.settle_case")
+@needs(SETTLE)
 def case_gone(request: HttpRequest, number: int, process_id: uuid.UUID) -> HttpResponse:
     """Record that a process which may still send is gone for good."""
     if someone_else(request):
@@ -353,7 +353,7 @@ def case_gone(request: HttpRequest, number: int, process_id: uuid.UUID) -> HttpR
 
 
 @require_POST
-@needs("reconciliation.settle_case")
+@needs(SETTLE)
 def probe_now(request: HttpRequest, operation_id: uuid.UUID) -> HttpResponse:
     """Ask the other side at the next opportunity; this is all that trying again means for an unknown outcome."""
     if someone_else(request):
@@ -365,7 +365,7 @@ def probe_now(request: HttpRequest, operation_id: uuid.UUID) -> HttpResponse:
 
 
 @require_POST
-@needs("reconciliation.settle_case")
+@needs(SETTLE)
 def operation_doubt(request: HttpRequest, operation_id: uuid.UUID) -> HttpResponse:
     """Somebody doubts our record of a settled operation: a case about it is opened and is theirs."""
     if someone_else(request):

@@ -13,10 +13,9 @@ from agentops.pages.became import standing_sentence
 from agentops.pages.decision_facts import repeat_words
 from agentops.pages.undone import look, way
 from reconciliation.corrections import correctable
-from reconciliation.models.case import CaseState
+from reconciliation.models.case import SETTLE, CaseState
 from reconciliation.models.operation import OperationState
-from reconciliation.services import reversals
-from runs import times
+from runs import holding, times
 from runs.access import needs
 from runs.hiding import without_secrets
 from runs.tools.base import Contract
@@ -50,11 +49,11 @@ def operation_page(request: HttpRequest, operation_id: uuid.UUID) -> HttpRespons
         if operation.state in (OperationState.SUCCEEDED, OperationState.COMPENSATED)
         else None,
         "keeps_key": operation.state == OperationState.COMPENSATED and not operation.anew_allowed,
-        "may_settle": request.user.has_perm("reconciliation.settle_case"),
-        "may_propose": request.user.has_perm(reversals.OPERATE),
+        "may_settle": request.user.has_perm(SETTLE),
+        "may_propose": request.user.has_perm(holding.OPERATE),
         "sentence": standing_sentence(operation=operation),
         "rows": live.rows(run_id=operation.run_id, events=told.events),
-        "may_doubt": request.user.has_perm("reconciliation.settle_case")
+        "may_doubt": request.user.has_perm(SETTLE)
         and correctable(operation)
         and all(one.state == CaseState.RESOLVED for one in told.cases),
     }

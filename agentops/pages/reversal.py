@@ -15,9 +15,10 @@ from agentops.pages.reversal_words import anew_refusal, refusal
 from agentops.pages.run import whole_number
 from reconciliation import reversing
 from reconciliation.models import Case, Operation
+from reconciliation.models.case import SETTLE
 from reconciliation.reversing import Undo
 from reconciliation.services import anew, reversals
-from runs import clock
+from runs import clock, holding
 from runs.access import needs, refused, someone_else, user_of
 from runs.forms import Form
 from runs.rights import NO_RIGHT
@@ -80,7 +81,7 @@ def reverse(request: HttpRequest, operation_id: uuid.UUID) -> HttpResponse:
     """The page that proposes a reversal, from a run or a case, and the proposal itself."""
     operation = get_object_or_404(Operation.objects.select_related("run"), pk=operation_id)
     case = _case(request, operation)
-    right = reversals.OPERATE if case is None else reversals.SETTLE
+    right = holding.OPERATE if case is None else SETTLE
     if not request.user.has_perm(right):
         raise Http404
     if request.method == "GET":
@@ -106,7 +107,7 @@ def reverse(request: HttpRequest, operation_id: uuid.UUID) -> HttpResponse:
 
 
 @require_POST
-@needs(anew.SETTLE)
+@needs(SETTLE)
 def done_anew(request: HttpRequest, operation_id: uuid.UUID) -> HttpResponse:
     """Allow that what was undone is done anew: it gives its business key up."""
     if someone_else(request):

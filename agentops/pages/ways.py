@@ -15,8 +15,8 @@ from approvals.models import ApprovalRequest, Remark
 from approvals.models.request import RequestState
 from approvals.seating import Seating
 from approvals.services import claiming, closing, talking
-from approvals.services.acting import OPERATE, Acted
-from runs import clock
+from approvals.services.acting import Acted
+from runs import clock, holding
 from runs.services import principals
 
 
@@ -130,7 +130,7 @@ def context(*, user: User, ask: ApprovalRequest, seen: Seating) -> dict[str, Any
     open_ways = []
     if asked:
         open_ways += ["ask", *(["amount"] if amounts.can(run=ask.run, proposal=ask.proposal) else []), "send_back"]
-    if undecided and (user.has_perm(OPERATE) or ask.run.initiator.user_id == user.pk):
+    if undecided and (user.has_perm(holding.OPERATE) or ask.run.initiator.user_id == user.pk):
         open_ways.append("withdraw")
     return {
         "ways": [WAYS[key] for key in open_ways],

@@ -12,9 +12,9 @@ from agentops.telling.letters import Item, Letter, host, plain_text
 from agentops.telling.mailer import AddressRefused, send
 from approvals.services.preferences import of
 from reconciliation.models import CaseNotice
-from reconciliation.models.case import CaseState
+from reconciliation.models.case import SETTLE, CaseState
 from reconciliation.services import telling
-from reconciliation.services.telling import MOST_TRIES, SETTLE
+from reconciliation.services.telling import MOST_TRIES
 from runs import words
 from runs.money import Money
 from runs.texts import one_line, quoted

@@ -18,13 +18,12 @@ from approvals.models import ApprovalRequest, Refusal
 from approvals.objections import Objection
 from approvals.services import requests
 from approvals.words import is_blank
-from runs import clock, record, rights, transitions
+from runs import clock, holding, record, rights, transitions
 from runs.models import Principal, Run
 from runs.texts import typed
 
 Channel = Literal["page", "api", "command"]
 TEXT_LENGTH = 4000
-OPERATE = "runs.operate_run"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +128,7 @@ def raised_or_operates(hand: Hand) -> Objection | None:
     active = hand.principal.user is None or hand.principal.user.is_active
     if active and hand.principal.pk == hand.run.initiator_id:
         return None
-    if rights.entitled(principal=hand.principal, permission=OPERATE) and hand.principal.user_id is not None:
+    if rights.entitled(principal=hand.principal, permission=holding.OPERATE) and hand.principal.user_id is not None:
         return None
     return Objection(code="not_yours")
 

@@ -18,6 +18,7 @@ class CaseState(models.TextChoices):
 
 
 S = CaseState
+SETTLE = "reconciliation.settle_case"  # the right to settle one
 # how what they have recorded and what our record says differ: one open case at a time is about that, whatever it is
 OF_THEIR_RECORD = frozenset(
     {"different", "other_amount", "other_account", "duplicate", "missing_there", "missing_here"}

@@ -11,14 +11,12 @@ from django.db import transaction
 
 from reconciliation import moves
 from reconciliation.models import Case, Operation, Reversal
-from reconciliation.models.case import ABOUT_OUR_RECORD, UNRESOLVED
+from reconciliation.models.case import ABOUT_OUR_RECORD, SETTLE, UNRESOLVED
 from reconciliation.models.operation import OperationState
 from reconciliation.verdicts import beyond_one, stake
 from runs import record, rights
 from runs.models import Principal
 from runs.texts import typed
-
-SETTLE = "reconciliation.settle_case"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

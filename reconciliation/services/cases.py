@@ -16,7 +16,7 @@ from reconciliation.attempts import Shown
 from reconciliation.case_opening import open_case, resolve
 from reconciliation.corrections import correct, correctable
 from reconciliation.models import Case, Observation, Operation, ProposedVerdict, WorkerProcess
-from reconciliation.models.case import UNRESOLVED, CaseState
+from reconciliation.models.case import SETTLE, UNRESOLVED, CaseState
 from reconciliation.models.operation import SETTLED_ABSENT, OperationState
 from reconciliation.processes import ProcessName, is_running
 from reconciliation.verdicts import NEED_REFERENCE, Given, V, basis, named_records, ruled_out, state_of, takes_two
@@ -28,7 +28,6 @@ from runs.texts import typed
 from runs.tools.base import Contract
 
 CLAIM_LAPSES = holding.CLAIM_LAPSES
-SETTLE = "reconciliation.settle_case"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,17 +13,16 @@ from django.db.models import Exists, OuterRef, Q
 
 from reconciliation import late, moves, reversing
 from reconciliation.models import Case, Operation, Reversal
-from reconciliation.models.case import ABOUT_OUR_RECORD, UNRESOLVED
+from reconciliation.models.case import ABOUT_OUR_RECORD, SETTLE, UNRESOLVED
 from reconciliation.models.operation import OperationState
 from reconciliation.reversing import Undo
-from runs import clock, faultpoints, record, retry, rights
+from runs import clock, faultpoints, holding, record, retry, rights
 from runs.models import Principal, Run
 from runs.models.run import RunState
 from runs.nudging import nudge_relay
 from runs.services import principals
 from runs.texts import typed
 
-OPERATE, SETTLE = "runs.operate_run", "reconciliation.settle_case"
 R = Reversal.Result
 LOOK_AFTER = dt.timedelta(seconds=2)
 MOST_TRIES = 8  # in about ten minutes; then a person is asked
@@ -57,7 +56,7 @@ def propose(
         case = None if case_number is None else Case.objects.filter(pk=case_number, operation=operation).first()
         if case_number is not None and case is None:
             return ReversalResult(code="other_case")
-        permission = OPERATE if case is None else SETTLE
+        permission = holding.OPERATE if case is None else SETTLE
         act = "reversal.propose"
         if code := rights.objection(
             run=run, principal=principal, permission=permission, act=act, operation=str(operation.pk)

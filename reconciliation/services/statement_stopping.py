@@ -4,7 +4,7 @@ in hand at that moment is dropped and done again later. What is not whole never 
 from django.db import connection, transaction
 
 from reconciliation.models import Statement
-from reconciliation.services.cases import SETTLE
+from reconciliation.models.case import SETTLE
 from reconciliation.services.statements import TOPIC, StatementResult
 from runs import clock, record, rights
 from runs.models import Principal

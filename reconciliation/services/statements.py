@@ -11,7 +11,7 @@ from django.db import transaction
 from reconciliation import csvfile
 from reconciliation.columns import Columns
 from reconciliation.models import Difference, Statement, StatementFile
-from reconciliation.services.cases import SETTLE
+from reconciliation.models.case import SETTLE
 from runs import clock, record, rights
 from runs.models import Principal
 from runs.nudging import nudge_relay

@@ -10,7 +10,7 @@ from django.db.models import Exists, OuterRef
 
 from approvals.services.preferences import digest_at, of
 from reconciliation.models import Case, CaseNotice
-from reconciliation.models.case import UNRESOLVED
+from reconciliation.models.case import SETTLE, UNRESOLVED
 from runs import clock
 
 AGEING_AFTER = dt.timedelta(hours=24)
@@ -18,7 +18,6 @@ TOGETHER = dt.timedelta(minutes=1)  # what comes within this time goes out in on
 TRY_AGAIN = dt.timedelta(minutes=2)  # also for how long whoever sends may take
 MOST_TRIES = 12
 MOST_IN_ONE = 50
-SETTLE = "reconciliation.settle_case"
 Stage = CaseNotice.Stage
 
 
