@@ -7,10 +7,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 
 from approvals import policy_text, rule_diff
-from approvals.models import Policy, PolicyDraft, PolicyVersion
+from approvals.models import Policy, PolicyDraft, PolicyTool, PolicyVersion
 from approvals.models.draft import OPEN
 from runs import clock
 from runs.access import needs
+from runs.tools.registry import TOOLS
 
 
 @needs("approvals.view_policy")
@@ -21,7 +22,14 @@ def policies(request: HttpRequest) -> HttpResponse:
         .annotate(version_count=Count("versions", distinct=True), draft_state=_open_draft())
         .order_by("name")
     )
-    return render(request, "approvals/policies.html", {"section": "policies", "now": clock.now(), "policies": rows})
+    governed = PolicyTool.objects.filter(policy__active__isnull=False).values_list("tool", flat=True)
+    context = {
+        "section": "policies",
+        "now": clock.now(),
+        "policies": rows,
+        "ungoverned": sorted(set(TOOLS).difference(governed)),
+    }
+    return render(request, "approvals/policies.html", context)
 
 
 def _open_draft() -> Subquery:

@@ -107,7 +107,7 @@ def _work(now: dt.datetime) -> list[Figure]:
         ),
         Figure(
             label="Worker processes", icon="settings", number=alive["n"], oldest=called,
-            under=f"{claimed['n']} at work now; last call out",
+            under=f"{claimed['n']} at work now; {'last call out' if called else 'no call out yet'}",
         ),
         Figure(
             label="Repeated attempts, last day", icon="repeat", number=again, under="of all operations", link="cases"

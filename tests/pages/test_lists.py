@@ -13,6 +13,7 @@ from approvals import rule_diff
 from approvals.evaluation import evaluate
 from approvals.models import Allowance, ApprovalRequest
 from reconciliation.classification import Result
+from reconciliation.models import WorkerProcess
 from reconciliation.services import gates
 from runs import clock
 from runs.models import Run
@@ -167,6 +168,23 @@ def test_a_policy_shows_its_rules_its_versions_and_what_changed(maya: User) -> N
 
 def test_comparing_two_equal_documents_finds_nothing() -> None:
     assert rule_diff.changes(old=world.DOCUMENT, new=world.DOCUMENT) == []
+
+
+def test_tools_that_no_policy_governs_are_listed_with_the_way_out() -> None:
+    browser = signed_in(world.person("Tomas Reyes", "admin"))
+    page = " ".join(browser.get("/policies/").text.split())
+    assert "No policy has been published" in page and "<code>billing.create_credit</code>, <code>" in page
+    assert "so they are never called" in page and "<code>manage.py publish_policy</code>" in page
+    world.person("Maya Lindgren", "manager")
+    world.policy()
+    page = browser.get("/policies/").text
+    assert "<code>helpdesk.draft_reply</code>" in page and "<code>billing.create_credit</code>, <code>" not in page
+
+
+def test_before_the_first_call_the_overview_says_so(maya: User) -> None:
+    WorkerProcess.objects.create(host="here", boot="boot", pid=1, start_ticks=1)
+    page = " ".join(signed_in(maya).get("/overview/").text.split())
+    assert "0 at work now; no call out yet" in page and "last call out" not in page
 
 
 def test_the_overview_counts_what_waits_and_what_is_not_known(maya: User) -> None:
