@@ -17,6 +17,7 @@ from runs.models import Principal, Run
 from runs.services import principals
 from runs.services.runs import Started, start
 from runs.services.signalling import DOCUMENT
+from runs.shape import in_words
 
 
 class BadInput(Exception):
@@ -55,7 +56,7 @@ def start_workflow(
     try:
         checked = found.Input.model_validate(data).plain_dict()
     except ValidationError as problem:
-        raise BadInput([_fault(one["loc"], one["msg"]) for one in problem.errors()]) from None
+        raise BadInput([_fault(one["loc"], in_words(one)) for one in problem.errors()]) from None
     subject = found.subject(data=checked)
     kind = Principal.Kind.AGENT if found.choices else Principal.Kind.WORKFLOW
     start_key = start_key or f"{found.name}:{found.start_key(data=checked)}"
@@ -112,7 +113,7 @@ def checked_payload(*, run: Run, event: str, payload: dict[str, Any]) -> dict[st
         checked = events[event].model_validate(payload).plain_dict()
         digest(checked)  # it is to be evidence
     except ValidationError as problem:
-        raise BadInput([_fault(("payload", *one["loc"]), one["msg"]) for one in problem.errors()]) from None
+        raise BadInput([_fault(("payload", *one["loc"]), in_words(one)) for one in problem.errors()]) from None
     except ValueError as problem:
         raise BadInput([_fault(("payload",), str(problem))]) from None
     return checked

@@ -48,6 +48,7 @@ from reconciliation.queries import dispute_about
 from runs.models import Principal, Run
 from runs.services import external_events, signalling, tokens
 from runs.services.runs import StartConflict
+from runs.shape import in_words
 from runs.texts import storable
 
 KEY = re.compile(r"[\x21-\x7e]{1,128}")
@@ -96,7 +97,7 @@ def invalid(request: HttpRequest, problem: ValidationError) -> HttpResponse:
     for one in problem.errors:
         # ninja puts "body" and the parameter's name, or "header", before the path that the sender wrote
         path = one["loc"][2:] if one["loc"][0] == "body" else one["loc"][1:]
-        faults.append({"field": ".".join(str(part) for part in path)[:200] or "body", "message": one["msg"]})
+        faults.append({"field": ".".join(str(part) for part in path)[:200] or "body", "message": in_words(one)})
     detail = "; ".join(f"{one['field']}: {one['message']}" for one in faults)
     return api.create_response(request, _problem("invalid", detail, faults), status=422)
 

@@ -207,6 +207,21 @@ def test_a_bad_body_is_refused_by_the_fields_name(desk: Caller) -> None:
     assert not Run.objects.exists()
 
 
+REMEDIES = {
+    "no workflow": "is missing; give it",
+    "workflow a number": "is not text; write it in quotation marks",
+    "workflow long": "has more than 80 characters; shorten it",
+    "input a list": "is not an object; write it in braces",
+    "no ticket": "is missing; give it",
+    "more input": "is not known here; leave it out",
+}
+
+
+def test_what_is_wrong_with_a_field_says_what_to_do(desk: Caller) -> None:
+    said = {name: faults(desk.start(BAD_BODIES[name][0])) for name in REMEDIES}
+    assert said == {name: {BAD_BODIES[name][2]: words} for name, words in REMEDIES.items()}
+
+
 def test_a_key_given_twice_is_named(desk: Caller) -> None:
     answer = desk.start(BAD_BODIES["key twice"][0])
     assert "'ticket' is given twice" in faults(answer)["body"]
