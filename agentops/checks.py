@@ -45,7 +45,8 @@ def _secret_key() -> Found:
         key = settings.SECRET_KEY
     except ImproperlyConfigured:  # Django's own words, for an empty one
         key = ""
-    make = "set it to a long random text, the same for every process"
+    how = "python3 -c 'import secrets; print(secrets.token_urlsafe(50))'"
+    make = f"set it to a long random text, the same for every process; {how} makes one"
     if not key:
         yield Error(f"SECRET_KEY is not set: {make}", id="agentops.E001")
     elif not settings.DEBUG and (key in KNOWN_KEYS or len(key) < SHORTEST_KEY or len(set(key)) < 8):

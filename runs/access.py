@@ -50,8 +50,8 @@ def deactivated(request: HttpRequest) -> User | None:
     return user if user is not None and constant_time_compare(proof, user.get_session_auth_hash()) else None
 
 
-def refused(request: HttpRequest, *, reason: str, status: int = 403) -> HttpResponse:
-    """The page that says why not."""
+def refused(request: HttpRequest, *, reason: str = "", status: int = 403) -> HttpResponse:
+    """The page that says why not; without a reason, that the account lacks the right and who can give it."""
     return render(request, "403.html", {"reason": reason}, status=status)
 
 
@@ -66,7 +66,7 @@ def needs(permission: str) -> Callable[[View], View]:
                     return refused(request, reason="Your account is no longer active.")
                 return _to_login(request)
             if permission and not request.user.has_perm(permission):
-                return refused(request, reason="Your account does not have the right to see or do this.")
+                return refused(request)
             return view(request, *args, **kwargs)
 
         return checked

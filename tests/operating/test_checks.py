@@ -50,7 +50,7 @@ def test_good_settings_are_silent(said: Any) -> None:
 
 CASES: list[tuple[str, dict[str, Any], str]] = [
     ("agentops.E001", {"SECRET_KEY": ""}, "SECRET_KEY is not set"),
-    ("agentops.E002", {"SECRET_KEY": "short"}, "SECRET_KEY"),
+    ("agentops.E002", {"SECRET_KEY": "short"}, "print(secrets.token_urlsafe(50))' makes one"),
     ("agentops.E002", {"SECRET_KEY": "a" * 60}, "SECRET_KEY"),
     ("agentops.E002", {"SECRET_KEY": "insecure-until-the-stack-makes-one"}, "SECRET_KEY"),
     ("agentops.E003", {"DATABASE_URL": ""}, "DATABASE_URL is not set"),

@@ -47,6 +47,15 @@ def test_lost_login_during_an_htmx_action_leads_back_to_the_page_not_to_the_acti
     assert foreign.headers["HX-Redirect"] == "/accounts/login/?next=%2F"
 
 
+def test_who_may_not_is_told_as_whom_and_who_can_change_it() -> None:
+    for name, groups, where in (("maya", ["manager"], "/admin/"), ("nobody", [], "/runs/")):
+        browser = Client()
+        browser.force_login(person(name, *groups))
+        answer = browser.get(where, follow=True)
+        assert answer.status_code == 403 and f"You are signed in as <b>{name.title()}</b>." in answer.text
+        assert "An administrator can give it, by a group." in answer.text
+
+
 def test_somebody_in_no_group_is_told_so() -> None:
     browser = Client()
     browser.force_login(person("nobody"))
