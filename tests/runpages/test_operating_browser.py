@@ -70,6 +70,15 @@ def test_runs_are_ticked_asked_about_and_each_has_its_result(
     assert Batch.objects.get().total == 2 and not complaints
 
 
+def test_on_a_phone_the_buttons_come_with_the_first_tick(page: Page, web: serving.Web) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{web.url}/runs/")
+    expect(page.locator("#pick button").first).to_be_hidden()
+    page.get_by_label("Choose Credit for customer 1").check()
+    expect(page.locator("#pick button").first).to_be_visible()
+    check(page)
+
+
 def test_freezing_shows_a_band_and_lifting_takes_it_away(page: Page, web: serving.Web, complaints: list[str]) -> None:
     page.goto(f"{web.url}/switches/")
     page.get_by_role("link", name="Freeze…").click()
