@@ -22,7 +22,7 @@ from agentops import batches, bulk_votes, hints, policy_now, undoing
 from agentops.correction_notices import start_notices
 from agentops.events import process_events
 from agentops.tasks import advance, look, read_statement
-from approvals.services import counting, prompting, staffing, thawing
+from approvals.services import counting, outdated, prompting, staffing, thawing
 from reconciliation.services import holds, looks, processes, statement_reading
 from runs import advisory
 from runs.nudging import DUE as DUE_ONLY
@@ -37,7 +37,7 @@ POLL_SECONDS = 1.0
 ALL_SECONDS = 0.25  # while runs come due one after the other, the other work is done that often
 BREATH_SECONDS = 0.005  # between two looks: under load one look serves many nudges
 HINT_AGAIN_SECONDS = 20.0  # a hint that brought nothing may have been lost
-DUE, ENDED, EVENTS, BATCHES, THAW, FREE, WAITS, STATEMENTS, NOTICES, PROMPTS, REVERSALS, NOBODY, VOTES = (
+DUE, ENDED, EVENTS, BATCHES, THAW, FREE, WAITS, STATEMENTS, NOTICES, PROMPTS, REVERSALS, NOBODY, VOTES, POLICIES = (
     "due runs",
     "ended processes",
     "received events",
@@ -51,10 +51,13 @@ DUE, ENDED, EVENTS, BATCHES, THAW, FREE, WAITS, STATEMENTS, NOTICES, PROMPTS, RE
     "reversals",
     "requests that too few can answer",
     "votes that come to count again",
+    "requests under an earlier policy",
 )
 # each kind of work, and the seconds in which it is begun at the latest. All but a few are done at every look, and noted
 # that often; what costs more, such as looking for ended processes, is one relay's turn once in that time
-JOBS = dict.fromkeys((DUE, EVENTS, BATCHES, THAW, FREE, WAITS, STATEMENTS, NOTICES, PROMPTS, REVERSALS, VOTES), 5)
+JOBS = dict.fromkeys(
+    (DUE, EVENTS, BATCHES, THAW, FREE, WAITS, STATEMENTS, NOTICES, PROMPTS, REVERSALS, VOTES, POLICIES), 5
+)
 JOBS |= {ENDED: 2, NOBODY: 30}
 
 # by the statement's own time, which does not move: by one that does, every waiting run would be looked at
@@ -77,6 +80,7 @@ class Relay:
         self.asked: dict[uuid.UUID, float] = {}  # operations to look up
         self.read: dict[tuple[int, dt.datetime], float] = {}  # statements, by number and due time
         self.staffed: uuid.UUID | None = None  # up to which run's request it was looked whether enough can answer it
+        self.outdated = outdated.Look()
         self.to_count: dict[uuid.UUID, None] = {}  # requests whose votes are to be counted again, in turn
         self.broker_down_since: float | None = None
         self.noted: dict[str, float] = {}
@@ -95,6 +99,7 @@ class Relay:
         self._turn(PROMPTS, prompting.work_off)
         self._turn(NOBODY, self._nobody, at_every_look=False)
         self._turn(VOTES, self._count)
+        self._turn(POLICIES, self.outdated.work_off)
         self._turn(EVENTS, lambda: process_events(limit=BATCH))
         on_many = self._turn(BATCHES, lambda: batches.work_off() + bulk_votes.work_off())
         self.more = bool(self._turn(THAW, thawing.thaw) + on_many + len(self.to_count))
