@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Iterable, Sequence
 
 from django.contrib.auth.models import Permission, User
+from django.db import connection
 from django.db.models import Q
 
 from approvals import objections, seating, voters
@@ -12,6 +13,28 @@ from approvals.models import ApprovalRequest, Claim, Remark
 from runs.models import Principal
 
 SHOWN = 500  # remarks on one request, at most
+
+
+_REPLACED = """
+WITH RECURSIVE older (id, newest) AS (
+  SELECT supersedes_id, id FROM approvals_approvalrequest WHERE id = ANY(%s) AND supersedes_id IS NOT NULL
+  UNION ALL
+  SELECT r.supersedes_id, older.newest FROM approvals_approvalrequest r JOIN older USING (id)
+   WHERE r.supersedes_id IS NOT NULL
+) SELECT id, newest FROM older
+"""
+
+
+def versions(*, requests: Iterable[ApprovalRequest]) -> dict[uuid.UUID, uuid.UUID]:
+    """The ids of these requests and of all that they replaced, each with that of the request it is now: one query, and
+    none where nothing was replaced."""
+    rows = list(requests)
+    found = {one.pk: one.pk for one in rows}
+    if replacing := [one.pk for one in rows if one.supersedes_id is not None]:
+        with connection.cursor() as cursor:
+            cursor.execute(_REPLACED, [replacing])
+            found |= dict(cursor.fetchall())
+    return found
 
 
 def remarks(*, requests: Iterable[ApprovalRequest]) -> list[Remark]:
@@ -23,11 +46,9 @@ def remarks(*, requests: Iterable[ApprovalRequest]) -> list[Remark]:
 
 
 def open_questions(*, request: ApprovalRequest) -> list[Remark]:
-    """Questions that wait for an answer; a request that is closed waits for none."""
-    if request.closed_at is not None:
-        return []
-    asked = Remark.objects.filter(request=request, kind=Remark.Kind.QUESTION, answer__isnull=True)
-    return list(asked.select_related("author").order_by("at", "id"))
+    """Questions that wait for an answer, those on a request that it replaced as well; one that is closed waits for
+    none."""
+    return questioned(requests=[request]).get(request.pk, [])
 
 
 def holder(*, request: ApprovalRequest, now: dt.datetime) -> Claim | None:
@@ -42,11 +63,13 @@ def holder(*, request: ApprovalRequest, now: dt.datetime) -> Claim | None:
 
 def questioned(*, requests: Iterable[ApprovalRequest]) -> dict[uuid.UUID, list[Remark]]:
     """`open_questions` of several requests in one query, by request; those without one are left out."""
-    waiting = [one.pk for one in requests if one.closed_at is None]
-    asked = Remark.objects.filter(request__in=waiting, kind=Remark.Kind.QUESTION, answer__isnull=True)
+    newest = versions(requests=[one for one in requests if one.closed_at is None])
+    if not newest:
+        return {}
+    asked = Remark.objects.filter(request__in=list(newest), kind=Remark.Kind.QUESTION, answer__isnull=True)
     found: dict[uuid.UUID, list[Remark]] = {}
-    for remark in asked.order_by("at", "id"):
-        found.setdefault(remark.request_id, []).append(remark)
+    for remark in asked.select_related("author").order_by("at", "id"):
+        found.setdefault(newest[remark.request_id], []).append(remark)
     return found
 
 
@@ -89,7 +112,7 @@ def to_tell(*, remark: Remark) -> list[User]:
             people = _support()  # nobody reads the mail of a machine
     else:
         part = Principal.objects.filter(
-            Q(pk__in=Remark.objects.filter(request=request).values("author"))
+            Q(pk__in=Remark.objects.filter(request__in=list(versions(requests=[request]))).values("author"))
             | Q(pk__in=request.votes.values("principal"))
             | Q(pk__in=Claim.objects.filter(request=request).values("principal"))
             | Q(pk=request.run.initiator_id)

@@ -73,7 +73,7 @@ def _told(found: ApprovalRequest) -> dict[str, Any]:
                 "answers": one.answers_id,
                 "at": one.at,
             }
-            for one in talk.remarks(requests=[found])
+            for one in talk.remarks(requests=ApprovalRequest.objects.filter(pk__in=talk.versions(requests=[found])))
         ],
     }
 

@@ -160,10 +160,7 @@ def thread(
     entries = [
         {
             "remark": one,
-            "waits": undecided
-            and one.kind == Remark.Kind.QUESTION
-            and one.request_id == ask.pk
-            and one.pk not in answered,
+            "waits": undecided and one.kind == Remark.Kind.QUESTION and one.pk not in answered,
             "mine": one.author.user_id == user.pk,
             "earlier": one.request_id != ask.pk,
         }

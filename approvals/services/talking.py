@@ -82,7 +82,8 @@ def answer(
 
 
 def _question(hand: Hand, question_id: uuid.UUID) -> Remark | None:
-    return Remark.objects.filter(pk=question_id, request=hand.request, kind=Remark.Kind.QUESTION).first()
+    asked = Remark.objects.filter(kind=Remark.Kind.QUESTION, request__in=list(talk.versions(requests=[hand.request])))
+    return asked.filter(pk=question_id).first()
 
 
 def _sees(hand: Hand) -> Objection | None:

@@ -11,7 +11,8 @@ from django.db import Error, transaction
 from agentops.telling import letters
 from approvals import talk
 from approvals.models import Claim, Notice, Remark
-from approvals.services import claiming, talking
+from approvals.models.request import RequestState
+from approvals.services import claiming, requests, talking
 from approvals.services.acting import Acted
 from approvals.services.telling import spread
 from approvals.words import sentence
@@ -165,3 +166,31 @@ def test_of_too_many_remarks_the_newest_are_shown(monkeypatch: pytest.MonkeyPatc
             assert do(talking.comment, asked, anna, text=f"{asked.run.subject} {number}").ok
     shown = talk.remarks(requests=[one.request for one in asks])
     assert [one.text for one in shown] == [f"{asks[1].run.subject} {number}" for number in range(2)]
+
+
+def test_a_question_goes_along_to_the_request_that_replaces_its_own() -> None:
+    """What was not answered yet is still to be answered, and whoever asked hears the answer."""
+    anna, bert = seeing("anna"), seeing("bert")
+    asked = world.ask()
+    assert do(talking.ask, asked, anna, text="Which outage?", asked_of="support").ok
+    assert do(talking.ask, asked, bert, text="And since when?", asked_of="support").ok
+    which, since = talk.open_questions(request=asked.fresh())
+    assert do(talking.answer, asked, anna, text="At noon", question_id=since.pk).ok
+    first = asked.fresh()
+    for number in (4, 5):
+        with transaction.atomic(durable=True):
+            run = Run.objects.select_for_update(of=("self",)).get(pk=asked.run.pk)
+            system = principals.system()
+            old = requests.close_open(run=run, to=RequestState.SUPERSEDED, why="moved", actor=system)
+            asked.request = world.open_one(
+                run, asked.proposal, asked.version, shown=world.rows(version=str(number)), supersedes=old
+            )
+    first.refresh_from_db()
+    assert talk.open_questions(request=first) == [] and talk.open_questions(request=asked.fresh()) == [which]
+    other = world.ask(version=asked.version)
+    assert talk.questioned(requests=[asked.fresh(), other.fresh(), first]) == {asked.request.pk: [which]}
+    assert do(talking.answer, other, bert, text="22 October", question_id=which.pk).code == "no_question"
+    assert do(talking.answer, asked, bert, text="That of 22 October", question_id=which.pk).ok
+    assert talk.open_questions(request=asked.fresh()) == []
+    assert talk.to_tell(remark=which.answer) == [anna]
+    assert do(talking.answer, asked, bert, text="once more", question_id=which.pk).code == "answered"

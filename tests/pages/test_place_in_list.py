@@ -10,8 +10,9 @@ from django.test import Client
 
 from agentops.pages import decision_facts
 from approvals.binding import differences
-from approvals.models import ApprovalRequest
+from approvals.models import ApprovalRequest, Remark
 from approvals.services import freezing, talking
+from runs.models import Run
 from runs.services import principals
 from tests.pages import world
 
@@ -109,3 +110,18 @@ def test_a_frozen_request_says_nothing_of_what_a_yes_takes(maya: User) -> None:
     assert freezing.freeze(scope="all", principal=by, reason="twice").ok
     bar = page_of(ask, maya)[1].partition('id="bar"')[2].partition("</p>")[0]
     assert "approving is off until that is lifted" in bar and "Approving takes" not in bar
+
+
+def test_a_question_of_an_earlier_version_is_answered_on_the_page_of_what_is_asked_now(maya: User) -> None:
+    old = world.ask(world.Story(invoice_version="2"))
+    by = principals.of_user(user=User.objects.get(username="jonas"))
+    assert talking.ask(request_id=old.pk, principal=by, text="Which outage?", asked_of="support", channel="page").ok
+    new = world.ask(run=Run.objects.get(), supersedes=ApprovalRequest.objects.get())
+    browser, shown = page_of(new, maya)
+    question = old.remarks.get()
+    assert "Waiting for an answer." in shown and "on an earlier version" in shown
+    assert f"?way=answer&amp;question={question.pk}" in shown
+    answer = {"as_user": str(maya.pk), "question": str(question.pk), "text": "That of October"}
+    assert browser.post(f"/approvals/{new.pk}/do/answer", answer).status_code == 302
+    assert Remark.objects.get(answers=question).request == new
+    assert "Waiting for an answer." not in browser.get(f"/approvals/{new.pk}/").text
