@@ -29,6 +29,7 @@ from runs.rights import NO_RIGHT, entitled
 from runs.services import principals
 from runs.tools.base import Contract
 from runs.tools.registry import UnknownTool, tool
+from runs.words import system as system_words
 
 OTHER_LOGIN = "This page was opened under another login, so nothing was recorded."
 
@@ -97,7 +98,9 @@ def _closed_choices(case: Case, senders: list[WorkerProcess], theirs: list[str])
     if senders:
         closed["did_not"] = "Not while a sender may still wake: its silence proves nothing yet."
     elif theirs:
-        closed["did_not"] = f"Not while {case.operation.system} shows {', '.join(theirs)} under our identity."
+        closed["did_not"] = (
+            f"Not while {system_words(case.operation.system)} shows {', '.join(theirs)} under our identity."
+        )
     return closed
 
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from runs.words import system as system_words
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
@@ -197,6 +199,7 @@ def refusal(*, code: str, detail: Mapping[str, Any]) -> str:
     known |= {"named": "what you named", "differing": "see below", "amount": "another amount"}
     known |= {"problem": "no answer", "seconds": "a few", "process": "That process", "evidence": "see below"}
     told = {**known, **{key: str(value) for key, value in detail.items()}}
+    told["system"] = system_words(told["system"])
     by_probe = code == "resolved" and detail.get("verdict") == "by_probe"
     sentence = _SAID.get("by_probe" if by_probe else code, "Not recorded ({code}).").format_map(told)
     return sentence[:1].upper() + sentence[1:]
@@ -212,7 +215,8 @@ def stands(*, state: str, system: str, reference: str, failure: str, theirs: Seq
         "compensated": f"completed as {reference} and reversed later",
     }.get(state, state)
     if not theirs:
-        return f"Our record says: {ours}. Nothing that {system} shows now stands against it; what did is told above."
+        shows = f"Nothing that {system_words(system)} shows now stands against it; what did is told above."
+        return f"Our record says: {ours}. {shows}"
     named, money = " and ".join(theirs), amount or "the effect"
     may = f"{money} may be out a second time" if reference else f"{money} may be out although our record says it is not"
-    return f"Our record says: {ours}. {system.capitalize()} names {named}, so {may}."
+    return f"Our record says: {ours}. {system_words(system, begins=True)} names {named}, so {may}."

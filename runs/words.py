@@ -103,6 +103,21 @@ def look(*, kind: str, state: str, who: str = "") -> Look:
     return replace(found, word=f"Waiting for {who}") if who and found.word == WAITING.word else found
 
 
+# what people call an outside system whose name is not a word by itself: in a sentence, and as a label
+_SYSTEMS = {"helpdesk": ("the help desk", "Help desk")}
+
+
+def system(name: str, *, begins: bool = False) -> str:
+    """An outside system in a sentence: `billing`, `the help desk`; `The help desk` where it `begins` one."""
+    said = _SYSTEMS.get(name, (name, ""))[0]
+    return said[:1].upper() + said[1:] if begins else said
+
+
+def system_title(name: str) -> str:
+    """An outside system as a label: `Billing`, `Help desk`."""
+    return _SYSTEMS.get(name, ("", name[:1].upper() + name[1:]))[1]
+
+
 def tool(name: str) -> str:
     """A tool's name as words, where its contract is not at hand: `billing.create_credit` → `Create credit`."""
     return str(name).rpartition(".")[2].replace("_", " ").capitalize() or "Action"

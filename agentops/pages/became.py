@@ -84,14 +84,14 @@ def _of_operation(operation: Operation) -> str:
         return f"{entry.words} It was reversed later." if operation.state == O.COMPENSATED else entry.words
     twice = f" {operation.other_reference} is a second one, to be reversed there." if operation.other_reference else ""
     proved = "An admin settled that it was not done." if operation.settled_by == "person" else "Proved not done."
+    other_side = words.system(operation.system, begins=True)
     return {
         O.AUTHORISED: "Approved, waiting to run. Nothing is on its way right now.",
         O.SENDING: "Being carried out now.",
         O.SUCCEEDED: f"{_carried_out(operation, reference)}{twice}",
         O.FAILED: f"{proved} {operation.failure}".strip(),
-        O.ACCEPTED: f"{operation.system.capitalize()} has accepted it{reference}; the outcome is not final.",
-        O.UNKNOWN: "It may or may not have happened. "
-        f"{operation.system.capitalize()} is being asked; nothing is sent again meanwhile.",
+        O.ACCEPTED: f"{other_side} has accepted it{reference}; the outcome is not final.",
+        O.UNKNOWN: f"It may or may not have happened. {other_side} is being asked; nothing is sent again meanwhile.",
         O.ABANDONED: "Given up before anything was sent.",
         O.COMPENSATED: f"Carried out{reference} and reversed later.",
     }[O(operation.state)]
@@ -99,7 +99,7 @@ def _of_operation(operation: Operation) -> str:
 
 def _carried_out(operation: Operation, reference: str) -> str:
     if not operation.by_evidence:
-        return f"Carried out: {operation.system} has recorded it{reference}."
+        return f"Carried out: {words.system(operation.system)} has recorded it{reference}."
     real, sent = operation.real_minor, operation.amount_minor
     other = ""
     if real is not None and sent is not None and real != sent:

@@ -19,6 +19,7 @@ from approvals.objections import Objection
 from approvals.seating import Seating
 from reconciliation.models import Operation
 from runs import clock, times
+from runs import words as runs_words
 from runs.models import Evidence
 from runs.money import Money
 from runs.tools.base import Contract, Repeat
@@ -162,9 +163,10 @@ def promises(request: ApprovalRequest) -> dict[str, Any]:
 def repeat_words(known: Contract) -> str:
     """Whether it may be sent again, for people."""
     retention = times.span(seconds=known.retention.total_seconds())
+    other_side = runs_words.system(known.system, begins=True)
     return {
-        Repeat.BY_IDENTITY: f"Every attempt carries it. {known.system.capitalize()} answers a repeat within "
-        f"{retention} with the first result; after that we look first.",
+        Repeat.BY_IDENTITY: f"Every attempt carries it. {other_side} answers a repeat within {retention} with the "
+        "first result; after that we look first.",
         Repeat.LOOK_UP_FIRST: "Every attempt carries it. It is looked up first and sent again only when it is proved "
         "that nothing is there.",
         Repeat.ONCE: "It is sent once. If no certain answer comes, a person settles it.",

@@ -56,7 +56,7 @@ WAYS = {
             button="Propose it",
             done="Proposed. It goes through policy as a new request, which somebody else decides.",
             title="Propose another amount",
-            does="This request is closed. The new amount goes through policy again; where it asks people, somebody "
+            does="This closes the request. The new amount goes through policy again; where it asks people, somebody "
             "else than you decides, and sees both amounts.",
         ),
         Way(
@@ -65,7 +65,7 @@ WAYS = {
             button="Send it back",
             done="Sent back. Nothing was sent.",
             title="Send it back",
-            does="This request is closed without a decision and nothing is sent. The agent hears why and may propose "
+            does="This closes the request without a decision, and nothing is sent. The agent hears why and may propose "
             "anew, or a person takes over.",
         ),
         Way(
@@ -74,7 +74,8 @@ WAYS = {
             button="Withdraw it",
             done="Withdrawn. Nothing was sent; the run waits for a person.",
             title="Withdraw it",
-            does="This request is closed without a decision and nothing is sent. A person decides how the run goes on.",
+            does="This closes the request without a decision, and nothing is sent. A person decides how the run goes "
+            "on.",
         ),
     )
 }

@@ -7,7 +7,7 @@ from reconciliation import reversing
 from reconciliation.models import Operation, Reversal
 from reconciliation.models.operation import IN_FLIGHT, OperationState
 from reconciliation.queries import disputes
-from runs import leases, transitions
+from runs import leases, transitions, words
 from runs.models import Principal, Run
 from runs.models.run import RunState
 from runs.money import Money
@@ -46,7 +46,7 @@ def what_stays(run: Run) -> str:
         said.append(f"Done before, and reversed since: {'; '.join(undone)}.")
     for operation in Operation.objects.filter(run=run, state=OperationState.SUCCEEDED):
         if other := operation.other_reference:
-            said.append(f"{operation.system} has it twice: {other} has to be reversed there.")
+            said.append(f"{words.system(operation.system)} has it twice: {other} has to be reversed there.")
     said += [case.dispute for case in disputes().filter(operation__run=run)]
     return " ".join(said)
 

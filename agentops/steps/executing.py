@@ -34,7 +34,7 @@ from reconciliation.models import Operation
 from reconciliation.models.operation import SETTLED_ABSENT, UNCONFIRMED, OperationState
 from reconciliation.services import answers, execute, processes
 from reconciliation.services.answers import Answer
-from runs import clock, faultpoints, hot, leases, record, transitions
+from runs import clock, faultpoints, hot, leases, record, transitions, words
 from runs.hiding import without_secrets
 from runs.models import Evidence, Proposal, Run
 from runs.models.run import RunState
@@ -81,7 +81,7 @@ def _send_or_wait(step: Step, proposal: Proposal, operation: Operation | None) -
     if operation is not None and operation.attempts_made >= connector.contract.max_attempts:
         return _give_up(step)
     if operation is not None and operation.next_attempt_at is not None and operation.next_attempt_at > clock.now():
-        waits_for = f"the next try at {connector.contract.system}"
+        waits_for = f"the next try at {words.system(connector.contract.system)}"
         if operation.turn_at is not None:
             waits_for = f"its turn at {operation.tool}"
         with committing(step.lease, "run.advanced") as run:
@@ -162,7 +162,7 @@ def call(connector: Tool, opened: execute.Opened, *, began: float) -> Answer:
     as_sent = "as sent" if not found.mismatch else "but not as sent"
     return Answer(
         result=Result.DONE,
-        detail=f"{operation.system} answered with {found.reference}, {as_sent}",
+        detail=f"{words.system(operation.system)} answered with {found.reference}, {as_sent}",
         record=found,
         raw=asdict(found)["raw"],
     )
@@ -260,10 +260,10 @@ def _lose_track(step: Step) -> Next:
             run=run,
             to=RunState.OUTCOME_UNKNOWN,
             actor=step.actor,
-            why=f"{operation.system} has only taken it on"
+            why=f"{words.system(operation.system)} has only taken it on"
             if operation.state == S.ACCEPTED
-            else f"the outcome at {operation.system} is not known",
-            waits_for=f"{operation.system} to confirm",
+            else f"the outcome at {words.system(operation.system)} is not known",
+            waits_for=f"{words.system(operation.system)} to confirm",
             wake_at=operation.next_probe_at or clock.now(),
         )
     return Next.GO_ON
@@ -287,8 +287,8 @@ def _from_success(step: Step, run: Run, operation: Operation, follow: Follow, fa
     stands = operation.state == S.SUCCEEDED
     if stands and (other := operation.other_reference):
         reason = (
-            f"{operation.system} has it twice: {operation.external_reference} counts, and {other} has to be "
-            "reversed, which is proposed among the run's operations"
+            f"{words.system(operation.system)} has it twice: {operation.external_reference} counts, and {other} has to "
+            "be reversed, which is proposed among the run's operations"
         )
         return hand_over(run, code=Reason.RECORDED_TWICE, reason=reason, actor=step.actor)
     if stands and operation.is_different:
@@ -315,7 +315,7 @@ def _after_failure(step: Step) -> Next:
             return hand_over(run, code=Reason.SETTLED_ABSENT, reason=reason, actor=step.actor)
         if operation.failure_code == Reason.NOT_CARRIED_OUT:
             return hand_over(run, code=Reason.NOT_CARRIED_OUT, reason=operation.failure, actor=step.actor)
-        reason = f"{operation.system} refused: {operation.failure}; nothing was done"
+        reason = f"{words.system(operation.system)} refused: {operation.failure}; nothing was done"
         return hand_over(run, code=Reason.REFUSED_BY_SYSTEM, reason=reason, actor=step.actor)
 
 
@@ -334,6 +334,6 @@ def _in_vain(operation: Operation) -> str:
     results = Counter(operation.attempts.values_list("result", flat=True))
     made, turned_away = results.total(), results[Result.OVERLOADED]
     if not turned_away:
-        return f"none of {made} attempts reached {operation.system}"
+        return f"none of {made} attempts reached {words.system(operation.system)}"
     unreached = f", and {made - turned_away} did not reach it" if turned_away < made else ""
-    return f"{operation.system} turned {turned_away} of {made} attempts away, asking to wait{unreached}"
+    return f"{words.system(operation.system)} turned {turned_away} of {made} attempts away, asking to wait{unreached}"

@@ -14,7 +14,7 @@ from reconciliation.models.case import UNRESOLVED
 from reconciliation.models.operation import SETTLED, OperationState
 from reconciliation.services import answers, gates, lookups, processes
 from reconciliation.services.probe import ask
-from runs import clock, transitions
+from runs import clock, transitions, words
 from runs.models import Proposal
 from runs.models.run import RunState
 from runs.tools.base import Tool
@@ -30,7 +30,8 @@ def settle_step(step: Step) -> Next:
     if operation.is_settled:
         with committing(step.lease, "run.advanced") as run:
             operation.refresh_from_db()  # it may have been put right since
-            why = f"{operation.system}: {operation.get_state_display().lower()}, by {operation.settled_words}"
+            other_side = words.system(operation.system)
+            why = f"{other_side}: {operation.get_state_display().lower()}, by {operation.settled_words}"
             transitions.move(run=run, to=RunState.EXECUTING, actor=step.actor, why=why)
         return Next.GO_ON
     processes.record_ended()
@@ -106,4 +107,4 @@ def _waits_for(operation: Operation) -> str:
     case = _case(operation)
     if case is not None:
         return f"an admin to settle {case.label}"
-    return f"{operation.system} to confirm"
+    return f"{words.system(operation.system)} to confirm"

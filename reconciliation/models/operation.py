@@ -6,6 +6,7 @@ from django.db.models.functions import Now
 from django_fsm import transition
 
 from approvals.models import Allowance, Decision
+from runs import words
 from runs.ids import new_id
 from runs.models import Proposal, Run
 from runs.models.state_field import StateField
@@ -154,7 +155,8 @@ class Operation(models.Model):
     @property
     def settled_words(self) -> str:
         """Who or what settled it, to follow "by"."""
-        known = {"answer": f"{self.system}'s answer", "probe": f"asking {self.system}", "person": "an admin's evidence"}
+        system = words.system(self.system)
+        known = {"answer": f"{system}'s answer", "probe": f"asking {system}", "person": "an admin's evidence"}
         return known.get(self.settled_by, self.settled_by)
 
     @property

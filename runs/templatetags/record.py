@@ -27,5 +27,15 @@ def tool_words(name: str) -> str:
 
 
 @register.filter
+def system_words(name: str) -> str:
+    return words.system(name)
+
+
+@register.filter
+def system_title(name: str) -> str:
+    return words.system_title(name)
+
+
+@register.filter
 def spell(seconds: float) -> str:
     return times.spell(seconds=seconds)

@@ -1,0 +1,29 @@
+"""What outside systems are called: one word for each, in a sentence and as a label."""
+
+from agentops.pages.ways import WAYS
+from reconciliation.models import Operation
+from runs import words
+from runs.tools.registry import SYSTEMS
+
+
+def test_a_system_is_called_the_same_as_a_label_everywhere() -> None:
+    assert {name: words.system_title(name) for name in SYSTEMS} == {name: one.title for name, one in SYSTEMS.items()}
+
+
+def test_a_system_in_a_sentence() -> None:
+    assert [words.system(name) for name in ("billing", "helpdesk", "calendar")] == [
+        "billing",
+        "the help desk",
+        "calendar",
+    ]
+    assert words.system("helpdesk", begins=True) == "The help desk"
+    assert words.system_title("calendar") == "Calendar" and words.system("") == words.system_title("") == ""
+
+
+def test_what_settled_an_operation_names_it_so() -> None:
+    settled = {by: Operation(system="helpdesk", settled_by=by).settled_words for by in ("answer", "probe")}
+    assert settled == {"answer": "the help desk's answer", "probe": "asking the help desk"}
+
+
+def test_no_way_of_answering_speaks_of_the_request_as_closed_already() -> None:
+    assert not [way.key for way in WAYS.values() if "is closed" in way.does]
