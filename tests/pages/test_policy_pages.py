@@ -101,8 +101,8 @@ def asked(browser: Client, **changes: str) -> None:
 def test_from_writing_to_in_force(tomas: Client, maya: Client) -> None:
     asked(tomas, **{"rule-1-when": "currency == 'USD' && amount_minor <= 50000"})
     page = maya.get(f"{AT}/draft/review").text
-    assert 'aria-label="1 drafts for you to publish"' in page
-    assert 'aria-label="1 drafts for you to publish"' not in tomas.get("/policies/").text
+    assert 'aria-label="1 draft for you to publish"' in page
+    assert 'aria-label="1 draft for you to publish"' not in tomas.get("/policies/").text
     assert "the currency is USD and the amount is at most $1,000.00 USD" in page
     assert "the currency is USD and the amount is at most $500.00 USD" in page
     assert "no rule covers amounts from $500.01 USD to $1,000.00 USD: that is refused" in page.replace(
