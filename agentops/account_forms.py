@@ -11,10 +11,20 @@ from allauth.mfa.totp import forms as totp
 from allauth.mfa.webauthn import forms as passkeys
 
 from runs.forms import PlainWords
+from runs.words import sentence_case
+
+
+class OurLabels(PlainWords):
+    """The library's labels as ours are written."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for field in self.fields.values():  # type: ignore[attr-defined]  # the form's, which stands behind this one
+            field.label = sentence_case(str(field.label)) if field.label else field.label
 
 
 def _ours(form: type) -> type:
-    return type(form.__name__, (PlainWords, form), {"__module__": __name__})
+    return type(form.__name__, (OurLabels, form), {"__module__": __name__})
 
 
 class LoginForm(PlainWords, account.LoginForm):  # type: ignore[misc]  # allauth ships no types

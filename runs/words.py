@@ -3,6 +3,7 @@
 Pure text; the colour is the name of a style (`is-amber`), the icon one of lucide's names or `unknown`, our own.
 """
 
+import re
 from dataclasses import dataclass, replace
 
 
@@ -103,6 +104,7 @@ def look(*, kind: str, state: str, who: str = "") -> Look:
     return replace(found, word=f"Waiting for {who}") if who and found.word == WAITING.word else found
 
 
+_LATER_CAPITAL = re.compile(r"(?<=\w[\s-])[A-Z](?=[a-z])")
 # what people call an outside system whose name is not a word by itself: in a sentence, and as a label
 _SYSTEMS = {"helpdesk": ("the help desk", "Help desk")}
 
@@ -116,6 +118,11 @@ def system(name: str, *, begins: bool = False) -> str:
 def system_title(name: str) -> str:
     """An outside system as a label: `Billing`, `Help desk`."""
     return _SYSTEMS.get(name, ("", name[:1].upper() + name[1:]))[1]
+
+
+def sentence_case(text: str) -> str:
+    """`Change Password` → `Change password`: a heading as ours are, whatever library wrote it."""
+    return _LATER_CAPITAL.sub(lambda found: found[0].lower(), text)
 
 
 def tool(name: str) -> str:

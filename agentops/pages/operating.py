@@ -41,6 +41,8 @@ def sentence(*, code: str, detail: Mapping[str, Any]) -> str:
     told = {key: str(value) for key, value in detail.items()}
     if "state" in told:
         told["state"] = words.look(kind="run", state=told["state"]).word.lower()
+    if "system" in told:
+        told["system"] = words.system(told["system"], begins=code == "asked_to_wait")
     if "until" in told:
         told["until"] = f"{dt.datetime.fromisoformat(told['until']).astimezone(dt.UTC):%H:%M} UTC"
     template = _SAID.get(code, "Not done ({code}). Nothing was changed.")

@@ -8,7 +8,7 @@ from reconciliation import late, reversing
 from reconciliation.models import Operation
 from reconciliation.models.operation import SETTLED
 from reconciliation.services import looks
-from runs import clock, hot, record
+from runs import clock, hot, record, words
 from runs.models import Event, Principal, Run
 from runs.models.run import RunState
 
@@ -62,7 +62,9 @@ def look(step: Step) -> Next:
         if not left:
             return Next.GO_ON
         until = min(one.next_probe_at or clock.now() for one in left)
-        waits_for = f"{left[0].system} to say what became of {left[0].external_reference or left[0].identity}"
+        waits_for = (
+            f"{words.system(left[0].system)} to say what became of {left[0].external_reference or left[0].identity}"
+        )
         if run.state in (RunState.GATHERING, RunState.DECIDING, RunState.EXECUTING):
             return wait(run, resume_to=RunState(run.state), until=until, waits_for=waits_for, actor=step.actor)
         return park(run, until=until, waits_for=waits_for)

@@ -18,7 +18,7 @@ from reconciliation.models import Attempt, Observation, Operation, WorkerProcess
 from reconciliation.models.operation import IN_FLIGHT, OperationState
 from reconciliation.services import gates
 from reconciliation.settling import disagree, succeed
-from runs import clock, faultpoints, hot, record, retry, transitions
+from runs import clock, faultpoints, hot, record, retry, transitions, words
 from runs.models import Principal, Run
 from runs.tools.base import Contract, Lookup, Record
 
@@ -161,7 +161,8 @@ def _apply(
         pass  # proof about this call alone, while an earlier one stays unknown: the probe goes on
     elif outcome == Outcome.ACCEPTED:
         moves.move(
-            run=run, operation=operation, to=S.ACCEPTED, actor=actor, why=f"{operation.system} has only taken it on",
+            run=run, operation=operation, to=S.ACCEPTED, actor=actor,
+            why=f"{words.system(operation.system)} has only taken it on",
             next_probe_at=clock.now() + retry.backoff(attempt=1, base=0.5, cap=2),
         )  # fmt: skip
     elif outcome == Outcome.FAILED:

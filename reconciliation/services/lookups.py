@@ -16,7 +16,7 @@ from reconciliation.models import Observation, Operation
 from reconciliation.models.case import UNRESOLVED, Case
 from reconciliation.models.operation import IN_FLIGHT, OperationState
 from reconciliation.settling import disagree, succeed
-from runs import clock, faultpoints, record, retry, transitions
+from runs import clock, faultpoints, record, retry, transitions, words
 from runs.models import Principal, Run
 from runs.tools.base import Contract, Lookup, Record
 
@@ -130,7 +130,7 @@ def _not_carried_out(run: Run, operation: Operation, lookup: Lookup, actor: Prin
     every = shown(observations=operation.observations.order_by("at"))
     if len(lookup.records) != 1 or not all(one.void for one in every):
         return False
-    why = f"{operation.system} took it on as {lookup.records[0].reference}, and did not carry it out"
+    why = f"{words.system(operation.system)} took it on as {lookup.records[0].reference}, and did not carry it out"
     moves.move(
         run=run, operation=operation, to=S.FAILED, actor=actor, why=why, failure=why, failure_code="not_carried_out",
         settled_by="probe",

@@ -37,5 +37,10 @@ def system_title(name: str) -> str:
 
 
 @register.filter
+def sentence_case(text: str) -> str:
+    return words.sentence_case(text)
+
+
+@register.filter
 def spell(seconds: float) -> str:
     return times.spell(seconds=seconds)

@@ -94,6 +94,8 @@ def test_a_forgotten_password_leads_to_an_administrator() -> None:
     assert "An administrator can set a new one." in browser.get("/accounts/login/").text
     browser.force_login(person("maya", "manager"))
     page = browser.get("/accounts/password/change/").text
+    assert "<h1>Change password</h1>" in " ".join(page.split()).replace("> ", ">").replace(" <", "<")
+    assert "Current password" in page and "New password (again)" in page and "New Password" not in page
     assert "An administrator can set a new one." in page and "password/reset" not in page
 
 

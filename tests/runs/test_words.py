@@ -1,5 +1,6 @@
 """What outside systems are called: one word for each, in a sentence and as a label."""
 
+from agentops.pages.operating import sentence
 from agentops.pages.ways import WAYS
 from reconciliation.models import Operation
 from runs import words
@@ -27,3 +28,15 @@ def test_what_settled_an_operation_names_it_so() -> None:
 
 def test_no_way_of_answering_speaks_of_the_request_as_closed_already() -> None:
     assert not [way.key for way in WAYS.values() if "is closed" in way.does]
+
+
+def test_a_heading_of_a_library_is_written_as_ours_are() -> None:
+    said = {"Two-Factor Authentication": "Two-factor authentication", " Sign Out ": " Sign out ", "QR code": "QR code"}
+    assert {text: words.sentence_case(text) for text in said} == said
+
+
+def test_a_refusal_to_go_on_names_the_system() -> None:
+    detail = {"system": "helpdesk", "until": "2026-11-30T18:00:00+00:00"}
+    assert sentence(code="asked_to_wait", detail=detail).startswith(
+        "The help desk has asked to be left alone until 18:00"
+    )
