@@ -62,7 +62,7 @@ _NOTHING_SENT: dict[RequestState, str] = {
     R.SPENT: "Approved. Its operation is being prepared.",
     R.REJECTED: "Rejected. Nothing was sent.",
     R.EXPIRED: "Nobody answered in time, or the approval was not used in time. Nothing was sent.",
-    R.SUPERSEDED: "Something changed while it waited; a newer request asks again. Nothing was sent.",
+    R.SUPERSEDED: "Replaced before it was decided. Nothing was sent.",
     R.WITHDRAWN: "Withdrawn before it was decided. Nothing was sent.",
     R.SENT_BACK: "Sent back before it was decided. Nothing was sent.",
     R.STALE: "The facts changed after the approval, so it no longer counted. Nothing was sent.",

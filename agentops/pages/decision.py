@@ -32,6 +32,7 @@ _MOVED_ON = 409
 _FRESH = {"approved": RequestState.APPROVED, "rejected": RequestState.REJECTED, "voted": RequestState.OPEN}
 _FRESH |= {"voted_no": RequestState.OPEN}
 COMMENT_KEPT = 20_000
+_OF_AMOUNT = ("amount_unreadable", "amount_same", "amount_not_possible", "amount_denied")  # said at that field
 
 
 def _load(request_id: uuid.UUID) -> ApprovalRequest:
@@ -200,9 +201,11 @@ def act(request: HttpRequest, request_id: uuid.UUID, key: str) -> HttpResponse:
         messages.success(request, ways.WAYS[key].done)
         return redirect(reverse("decision", args=[ask.pk]) + walk.address(walk.listing(request)))
     sentence = words.sentence(code=result.code, detail=result.detail)
+    of_amount = key == "amount" and result.code in _OF_AMOUNT
     way = {
         "way_open": key,
-        "way_problem": sentence,
+        "way_problem": "" if of_amount else sentence,
+        "amount_problem": sentence if of_amount else "",
         "way_text": request.POST.get("text", "")[:COMMENT_KEPT],
         "way_amount": request.POST.get("amount", "")[:40],
         "answering": ways.question(ask=ask, asked=request.POST.get("question", "")) if key == "answer" else None,

@@ -15,12 +15,13 @@ from agentops.pages.became import Outcome, outcome
 from approvals import confirming, freezes, heard, objections, seating, talk, words
 from approvals.binding import differences
 from approvals.models import ApprovalRequest, Freeze, Stage, Viewing, Vote
+from approvals.models.request import RequestState
 from approvals.objections import Objection
 from approvals.seating import Seating
 from reconciliation.models import Operation
 from runs import clock, times
 from runs import words as runs_words
-from runs.models import Evidence
+from runs.models import Evidence, Principal
 from runs.money import Money
 from runs.tools.base import Contract, Repeat
 from runs.tools.registry import UnknownTool, contract
@@ -87,7 +88,18 @@ def why_not(*, request: ApprovalRequest, objection: Objection | None) -> str:
         return ""
     if objection.code == "no_right":
         return f"Answered by {_everybody(request)}; your account is not one of them."
+    if objection.code == "superseded":
+        return _replaced(request, asked_now=bool(objection.detail.get("successor")))
     return words.sentence(code=objection.code, detail=objection.detail, answered=False)
+
+
+def _replaced(request: ApprovalRequest, *, asked_now: bool) -> str:
+    by = request.closed_by
+    person = by is not None and by.kind == Principal.Kind.PERSON
+    why = f"{by} proposed another amount." if person else "Something has changed since this was asked."
+    if asked_now or request.run.is_over:
+        return why
+    return f"{why} What follows is being worked out; if anything is asked, this page goes there by itself."
 
 
 def _everybody(request: ApprovalRequest) -> str:
@@ -271,7 +283,9 @@ def bar_context(*, request: ApprovalRequest, stands: Standing, seen: Seating) ->
         "decided_by_me": stands.objection is not None and bool(stands.objection.detail.get("yours")),
         "group": asked.asked_words(request),
         "progress": asked.progress(request, yes=heard.yes_in(seated=seen)),
-        "successor": _successor(request, stands),
+        "successor": (successor := _successor(request, stands)),
+        "looks_on": not stands.outcome.settled
+        or (request.state == RequestState.SUPERSEDED and not successor and not request.run.is_over),
         "user": seen.user,
     }
 

@@ -12,6 +12,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
+from agentops import asked
 from agentops.pages import walk
 from approvals import rights, seating, voters
 from approvals.involvement import involved
@@ -90,13 +91,19 @@ def _back(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
     return redirect(reverse("decision", args=[request_id]) + walk.address(walk.listing(request)))
 
 
+def _said(template: str, result: handing.HandingResult) -> str:
+    """Filled, with groups in the product's words; as the sentence that it is."""
+    said = template.format_map({name: asked.group_words(str(value)) for name, value in result.detail.items()})
+    return said[:1].upper() + said[1:]
+
+
 def _answer(request: HttpRequest, request_id: uuid.UUID, result: handing.HandingResult, done: str) -> HttpResponse:
     if result.code == NO_RIGHT:
         return refused(request, reason=WORDS[NO_RIGHT])
     if result.ok:
-        messages.success(request, done.format_map(result.detail))
+        messages.success(request, _said(done, result))
     else:
-        messages.error(request, WORDS[result.code].format_map(result.detail))
+        messages.error(request, _said(WORDS[result.code], result))
     return _back(request, request_id)
 
 
@@ -117,7 +124,7 @@ def hand_on(request: HttpRequest, request_id: uuid.UUID) -> HttpResponse:
         )
     except ApprovalRequest.DoesNotExist:
         raise Http404 from None
-    return _answer(request, request_id, result, "{stage} waits for {to} now.")
+    return _answer(request, request_id, result, "{stage}: handed on to {to}.")
 
 
 @require_POST

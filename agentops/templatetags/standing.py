@@ -3,6 +3,7 @@
 from django import template
 from django.utils.safestring import SafeString
 
+from agentops import asked
 from approvals import standing_words
 from approvals.models import StandingApproval
 from runs.templatetags.parts import chip
@@ -24,6 +25,12 @@ LOOKS = {
 def standing_chip(look: str) -> SafeString:
     """The chip of a `standing_figures.Left.look`."""
     return chip(*LOOKS[look])
+
+
+@register.filter
+def group_words(name: str) -> str:
+    """A group, or a stage that is called after one, in the product's words."""
+    return asked.group_words(name)
 
 
 @register.filter

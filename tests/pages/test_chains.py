@@ -124,7 +124,7 @@ def test_handing_on_and_adding_from_the_page(maya: User, noor: User) -> None:
     stage = request.stages.get()
     hand = {**as_user, "stage": str(stage.pk), "to": f"user:{jonas.pk}", "reason": "Knows them"}
     page = browser.post(f"/approvals/{request.pk}/hand-on", hand, follow=True).text
-    assert "manager waits for Jonas Weber now" in page and "handed on to Jonas Weber" in page
+    assert "Support managers: handed on to Jonas Weber." in page and "handed on to Jonas Weber" in page
     add = {**as_user, "person": str(noor.pk), "reason": "Their budget"}
     page = browser.post(f"/approvals/{request.pk}/add-approver", add, follow=True).text
     assert "Noor Haddad has to approve as well now" in page and "added by Maya Lindgren: Their budget" in page

@@ -249,7 +249,8 @@ def ask(
     changes: list[dict[str, str]] = []
     now = clock.now()
     if supersedes is not None:
-        close(supersedes, "supersede", "Invoice v2 → v3")
+        if supersedes.state == RequestState.OPEN:
+            close(supersedes, "supersede", "Invoice v2 → v3")
         pairs = zip(supersedes.page, page, strict=True)
         changes = [
             {"key": new["key"], "label": new["label"], "old": old["value"], "new": new["value"]}
