@@ -50,13 +50,15 @@ class Standing:
     operation: Operation | None
     questions: int  # that wait for an answer
     held: Freeze | None  # holds an answer that the reader could give
+    over: bool  # the run is: nothing follows any more
 
     @property
     def version(self) -> str:
         """Changes whenever the page would say something else about the request's state."""
         code = self.objection.code if self.objection else "open"
         held = f".{self.held.pk}" if self.held else ""
-        return f"{code}.{self.outcome.look.word}.{self.questions}{held}".lower().replace(" ", "_")
+        over = ".over" if self.over else ""
+        return f"{code}.{self.outcome.look.word}.{self.questions}{held}{over}".lower().replace(" ", "_")
 
 
 def load(*, request_id: Any) -> ApprovalRequest | None:
@@ -79,7 +81,9 @@ def standing(*, user: User, request: ApprovalRequest, seen: Seating | None = Non
     found = objections.first(request=request, user=user, now=clock.now(), seen=seen)
     became, questions = outcome(request=request, operation=operation), len(talk.open_questions(request=request))
     held = freezes.over(workflow=request.run.workflow, tool=request.proposal.tool) if found is None else None
-    return Standing(objection=found, outcome=became, operation=operation, questions=questions, held=held)
+    return Standing(
+        objection=found, outcome=became, operation=operation, questions=questions, held=held, over=request.run.is_over
+    )
 
 
 def why_not(*, request: ApprovalRequest, objection: Objection | None) -> str:
@@ -97,8 +101,10 @@ def _replaced(request: ApprovalRequest, *, asked_now: bool) -> str:
     by = request.closed_by
     person = by is not None and by.kind == Principal.Kind.PERSON
     why = f"{by} proposed another amount." if person else "Something has changed since this was asked."
-    if asked_now or request.run.is_over:
+    if asked_now:
         return why
+    if request.run.is_over:
+        return f"{why} Nobody was asked again, and the run is over; its page says what became of it."
     return f"{why} What follows is being worked out; if anything is asked, this page goes there by itself."
 
 

@@ -8,7 +8,9 @@ from playwright.sync_api import expect
 from approvals.models import ApprovalRequest
 from approvals.models.request import RequestState
 from approvals.services import requests
+from runs import transitions
 from runs.models import Principal, Run
+from runs.models.run import RunState
 from runs.services import principals
 from tests.pages import world
 from tests.pages.conftest import Visitor
@@ -53,6 +55,18 @@ def test_an_amount_that_a_person_proposed_is_called_that(maya: User) -> None:
     assert "Maya Lindgren proposed another amount. What follows is" in bar(
         signed_in(maya).get(f"/approvals/{ask.pk}/").text
     )
+
+
+def test_once_the_run_is_over_an_open_page_says_so_instead(maya: User) -> None:
+    """The policy may have allowed another amount by itself."""
+    ask = world.ask()
+    replace(ask)
+    browser = signed_in(maya)
+    version = browser.get(f"/approvals/{ask.pk}/").text.split("status?v=")[1].split('"')[0]
+    assert browser.get(f"/approvals/{ask.pk}/status?v={version}").status_code == 204
+    transitions.move(run=Run.objects.get(), to=RunState.REJECTED, actor=principals.system(), why="denied", outcome="No")
+    told = browser.get(f"/approvals/{ask.pk}/status?v={version}").text
+    assert "Nobody was asked again, and the run is over" in bar(told) and 'hx-trigger="never"' in told
 
 
 @pytest.mark.browser
