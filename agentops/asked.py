@@ -6,16 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agentops.permissions import GROUP_WORDS
 from approvals.heard import Lost
 from approvals.models import Absence, ApprovalRequest, Stage
 from approvals.seating import Seating, Short
-from runs import clock
+from runs import clock, words
 from runs.models import Run
 
-
-def group_words(name: str) -> str:
-    return GROUP_WORDS.get(name, name)
+group_words = words.group
 
 
 def stage_words(stage: Stage) -> str:

@@ -27,8 +27,6 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
 }
 
-GROUP_WORDS: dict[str, str] = {"manager": "support managers", "support": "support staff", "admin": "admins"}
-
 
 @transaction.atomic(durable=True)
 def ensure_groups() -> dict[str, Group]:

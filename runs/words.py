@@ -104,6 +104,7 @@ def look(*, kind: str, state: str, who: str = "") -> Look:
     return replace(found, word=f"Waiting for {who}") if who and found.word == WAITING.word else found
 
 
+GROUP_WORDS = {"manager": "support managers", "support": "support staff", "admin": "admins"}
 _LATER_CAPITAL = re.compile(r"(?<=\w[\s-])[A-Z](?=[a-z])")
 # what people call an outside system whose name is not a word by itself: in a sentence, and as a label
 _SYSTEMS = {"helpdesk": ("the help desk", "Help desk")}
@@ -118,6 +119,11 @@ def system(name: str, *, begins: bool = False) -> str:
 def system_title(name: str) -> str:
     """An outside system as a label: `Billing`, `Help desk`."""
     return _SYSTEMS.get(name, ("", name[:1].upper() + name[1:]))[1]
+
+
+def group(name: str) -> str:
+    """The people of a group: `support managers`; another group by its name."""
+    return GROUP_WORDS.get(name, name)
 
 
 def sentence_case(text: str) -> str:

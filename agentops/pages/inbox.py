@@ -13,7 +13,6 @@ from agentops import asked
 from agentops.pages import inbox_filters, walk
 from agentops.pages.became import Outcome, operations_of, outcome
 from agentops.pages.context import counts
-from agentops.permissions import GROUP_WORDS
 from approvals import bulk, heard, lists, queries, talk
 from approvals.models import ApprovalRequest, Claim, Remark
 from approvals.models.request import RequestState
@@ -147,7 +146,7 @@ def inbox(request: HttpRequest) -> HttpResponse:
         "next": rows[-1].request.pk if more and rows else None,
         "later_page": not at_start,
         "soonest": [row.request for row in rows] if at_start and _soonest_first(listing) else [],
-        "groups": sorted(GROUP_WORDS.get(name, name) for name in user.groups.values_list("name", flat=True)),
+        "groups": sorted(asked.group_words(name) for name in user.groups.values_list("name", flat=True)),
         "may_vote": may_vote,
         "mine": walk.counted(mine),
         "counts": counts(user=user, mine=mine),

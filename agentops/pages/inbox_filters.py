@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentops.pages import walk
-from agentops.permissions import GROUP_WORDS
 from approvals.lists import Listing
 from approvals.models import Policy, PolicyTool
 from runs import queries
 from runs.money import parse_amount
 from runs.tools.registry import UnknownTool, contract
+from runs.words import GROUP_WORDS
+from runs.words import group as group_words
 
 MOST_ASKERS = 100
 DUE_WORDS = {"hour": "within the hour", "day": "within a day", "week": "within a week"}
@@ -43,7 +44,7 @@ def choices(listing: Listing) -> list[Choice]:
     given = (
         ("tool", "Action", "Any action", [(tool, _title(tool)) for tool in _tools()]),
         ("rule", "Policy and rule", "Any rule", sorted(rules, key=lambda one: one[1])),
-        ("group", "Asked first of", "Any group", [(name, GROUP_WORDS.get(name, name)) for name in groups]),
+        ("group", "Asked first of", "Any group", [(name, group_words(name)) for name in groups]),
         ("asker", "Started by", "Anybody", _askers()),
         ("due", "To be answered", "At any time", list(DUE_WORDS.items())),
         ("age", "Waiting", "However long", list(AGE_WORDS.items())),

@@ -9,10 +9,10 @@ ENDED = ("approved", "rejected", "expired", "superseded", "stale", "withdrawn", 
 
 
 def _opened(data: Data) -> Said:
-    names = [str(one.get("name", "")) for one in data.get("stages", []) if isinstance(one, dict)]
+    names = [words.group(str(one.get("name", ""))) for one in data.get("stages", []) if isinstance(one, dict)]
     return Said(
         icon="hand",
-        lead=f"Asked {short(', then '.join(names) or data.get('group', 'people'), 80)}",
+        lead=f"Asked {short(', then '.join(names) or words.group(str(data.get('group', 'people'))), 80)}",
         text=short(data.get("ask", "")),
         tone="amber",
     )

@@ -1,5 +1,6 @@
 """What outside systems are called: one word for each, in a sentence and as a label."""
 
+from agentops.pages import story_asked
 from agentops.pages.operating import sentence
 from agentops.pages.ways import WAYS
 from reconciliation.models import Operation
@@ -40,3 +41,11 @@ def test_a_refusal_to_go_on_names_the_system() -> None:
     assert sentence(code="asked_to_wait", detail=detail).startswith(
         "The help desk has asked to be left alone until 18:00"
     )
+
+
+def test_the_record_names_whom_it_asked_as_the_pages_do() -> None:
+    assert story_asked.TOLD["request.opened"]({"stages": [{"name": "manager"}]}).lead == "Asked support managers"
+    assert story_asked.TOLD["request.opened"]({"stages": [{"name": "Finance"}, {"name": "Legal"}]}).lead == (
+        "Asked Finance, then Legal"
+    )
+    assert story_asked.TOLD["request.opened"]({}).lead == "Asked people"
