@@ -1,6 +1,6 @@
 """The one stage of a request that a test made by itself, and votes in it."""
 
-from approvals.models import ApprovalRequest, Stage
+from approvals.models import ApprovalRequest, Stage, Vote
 
 
 def one(request: ApprovalRequest) -> Stage:
@@ -10,3 +10,9 @@ def one(request: ApprovalRequest) -> Stage:
         request=request, position=1, defaults={**fields, "opened_at": request.created_at}
     )
     return stage
+
+
+def made_by(request: ApprovalRequest, *, approved: bool) -> list[str]:
+    """The votes that a decision names."""
+    votes = Vote.objects.filter(request=request, choice="approve" if approved else "reject")
+    return [str(one.pk) for one in votes.order_by("at", "id")]

@@ -6,11 +6,9 @@ from typing import Any
 from agentops.pages import walk
 from approvals.lists import Listing
 from approvals.models import Policy, PolicyTool
-from runs import queries
+from runs import queries, words
 from runs.money import parse_amount
 from runs.tools.registry import UnknownTool, contract
-from runs.words import GROUP_WORDS
-from runs.words import group as group_words
 
 MOST_ASKERS = 100
 DUE_WORDS = {"hour": "within the hour", "day": "within a day", "week": "within a week"}
@@ -38,13 +36,13 @@ def choices(listing: Listing) -> list[Choice]:
     """In the order of the form. A fixed number of queries."""
     policies = list(Policy.objects.filter(active__isnull=False).select_related("active").order_by("name"))
     asking = [(one, rule) for one in policies if one.active for rule in one.active.rules["rules"] if rule.get("ask")]
-    groups = sorted({_first_group(rule["ask"]) for _, rule in asking} | set(GROUP_WORDS))
+    groups = sorted({_first_group(rule["ask"]) for _, rule in asking} | set(words.GROUP_WORDS))
     rules = [(one.slug, f"{one.name}: any rule") for one in policies]
     rules += [(f"{one.slug}/{rule['id']}", f"{one.name}: {rule['text']}") for one, rule in asking]
     given = (
         ("tool", "Action", "Any action", [(tool, _title(tool)) for tool in _tools()]),
         ("rule", "Policy and rule", "Any rule", sorted(rules, key=lambda one: one[1])),
-        ("group", "Asked first of", "Any group", [(name, group_words(name)) for name in groups]),
+        ("group", "Asked first of", "Any group", [(name, words.group(name)) for name in groups]),
         ("asker", "Started by", "Anybody", _askers()),
         ("due", "To be answered", "At any time", list(DUE_WORDS.items())),
         ("age", "Waiting", "However long", list(AGE_WORDS.items())),
@@ -58,19 +56,19 @@ def choices(listing: Listing) -> list[Choice]:
 
 def chips(listing: Listing, found: list[Choice]) -> list[dict[str, str]]:
     """What narrows the list, each in words, with the address of the list without it."""
-    words: list[tuple[str, tuple[str, ...]]] = []
+    said: list[tuple[str, tuple[str, ...]]] = []
     if listing.q:
-        words.append((f"“{listing.q}”", ("q",)))
+        said.append((f"“{listing.q}”", ("q",)))
     if listing.least:
-        words.append((f"from {_money(listing, 'least')}", ("least",)))
+        said.append((f"from {_money(listing, 'least')}", ("least",)))
     if listing.most:
-        words.append((f"up to {_money(listing, 'most')}", ("most",)))
+        said.append((f"up to {_money(listing, 'most')}", ("most",)))
     if listing.currency and not (listing.least or listing.most):
-        words.append((f"in {listing.currency}", ("currency", "order")))
+        said.append((f"in {listing.currency}", ("currency", "order")))
     for one in found:
         if one.chosen:
-            words.append((f"{one.label.lower()} {one.word}", (one.name,)))
-    return [{"text": text, "without": walk.list_url(listing.without(*names))} for text, names in words]
+            said.append((f"{one.label.lower()} {one.word}", (one.name,)))
+    return [{"text": text, "without": walk.list_url(listing.without(*names))} for text, names in said]
 
 
 def orders(listing: Listing) -> list[tuple[str, str]]:
@@ -109,8 +107,8 @@ def _first_group(ask: dict[str, Any]) -> str:
 def _title(tool: str) -> str:
     try:
         return contract(tool).title
-    except UnknownTool:
-        return tool
+    except UnknownTool:  # governed already, and not there yet or no more
+        return words.tool(tool)
 
 
 def _askers() -> list[tuple[str, str]]:

@@ -46,7 +46,7 @@ def _request_ended(state: str, kind: str = "request") -> Callable[[Data], Said]:
 
 
 def _stage(data: Data) -> str:
-    return short(data.get("stage", "a stage"), 80)
+    return short(words.group(str(data.get("stage", "a stage"))), 80)
 
 
 TOLD: dict[str, Callable[[Data], Said]] = {
@@ -81,7 +81,7 @@ TOLD: dict[str, Callable[[Data], Said]] = {
     ),
     "request.escalated": lambda data: Said(
         icon="trending-up",
-        lead=f"System asked {short(data.get('also', ''), 80)} as well",
+        lead=f"System asked {short(words.group(str(data.get('also', ''))), 80)} as well",
         text=short(data.get("why", "")),
         tone="amber",
     ),

@@ -1,6 +1,7 @@
 """Several stages: each has its own distinct people before there is a yes, whatever the order of clicks."""
 
 import datetime as dt
+import json
 from typing import Any
 
 import psycopg
@@ -13,6 +14,7 @@ from approvals import queries, seating, voters
 from approvals.models import Absence, Decision, PolicyVersion, Remit, Stage, Vote
 from approvals.models.request import RequestState
 from approvals.requirement import Person, StageNeed
+from approvals.services import deciding
 from approvals.words import sentence
 from runs import clock, record
 from runs.services import principals
@@ -166,6 +168,44 @@ def test_the_database_refuses_a_yes_without_every_stage(owner: psycopg.Connectio
     with pytest.raises(psycopg.errors.RestrictViolation):
         owner.execute("UPDATE approvals_stage SET also = '[\"finance\"]' WHERE request_id = %s", [fresh.request.pk])
     assert Decision.objects.count() == 0
+
+
+def test_the_database_takes_a_decision_only_of_its_own_votes(
+    owner: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Enough are there; what it names must be those, all of its request and none that said otherwise."""
+    anna, bert, dora = of("finance", "anna", "bert", "dora")
+    need = StageNeed(name="Finance", groups=("finance",), quorum=2, reject_at=2)
+    asked, other = ask(need), ask(need)
+    with monkeypatch.context() as patch:
+        patch.setattr(deciding, "all_met", lambda seating: False)
+        codes = [world.cast(asked, one, choice).code for one, choice in ((anna, "approve"), (dora, "reject"))]
+        codes += [world.cast(one, bert).code for one in (asked, other)]
+    assert codes == ["voted", "voted_no", "voted", "voted"]
+    mine = {vote.principal.label: str(vote.pk) for vote in Vote.objects.filter(request=asked.request)}
+    elsewhere = str(Vote.objects.get(request=other.request).pk)
+
+    def decides(approved: bool, *votes: str, kind: str = "people") -> None:
+        owner.execute(
+            "INSERT INTO approvals_decision (id, kind, approved, proposal_id, request_id, policy_version_id, rules,"
+            " votes, binding_digest, decided_at, valid_until) SELECT gen_random_uuid(), %s, %s, proposal_id, id,"
+            " policy_version_id, rules, %s, binding_digest, now(), valid_until FROM approvals_approvalrequest"
+            " WHERE id = %s",
+            [kind, approved, json.dumps(votes), asked.request.pk],
+        )
+
+    pair = mine["Anna"], mine["Bert"]
+    wrong = ((), pair[:1], (pair[0], pair[0]), (pair[0], elsewhere), (*pair, elsewhere), (*pair, mine["Dora"]))
+    for votes in wrong:
+        with pytest.raises(psycopg.errors.RestrictViolation):
+            decides(True, *votes)
+    for votes in ((mine["Dora"],), pair):
+        with pytest.raises(psycopg.errors.RestrictViolation):
+            decides(False, *votes)
+    with pytest.raises(psycopg.errors.RestrictViolation):
+        decides(True, *pair, kind="policy")
+    decides(True, *pair)
+    assert Decision.objects.get().votes == list(pair)
 
 
 def test_the_last_votes_of_two_stages_at_once() -> None:

@@ -96,7 +96,8 @@ def test_no_second_vote_and_no_second_decision_of_a_request(decided: world.Asked
     vote = "request_id, stage_id, principal_id, choice, comment, page_digest, binding_digest, authenticated_by"
     vote += ', "group", channel, at'
     decision = (
-        "kind, approved, proposal_id, request_id, policy_version_id, rules, binding_digest, decided_at, valid_until"
+        "kind, approved, proposal_id, request_id, policy_version_id, rules, votes, binding_digest, decided_at,"
+        " valid_until"
     )
     # the stage has its people, so it takes no vote at all
     for table, columns, state in (("approvals_vote", vote, "23001"), ("approvals_decision", decision, "23505")):

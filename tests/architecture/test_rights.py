@@ -37,8 +37,8 @@ FROZEN = {
     "runs_principal": "id kind key user_id",
     "runs_apitoken": "id principal_id digest created_at may_operate",
     "runs_externalevent": "source event_id kind payload received_at",
-    "approvals_decision": "kind approved proposal_id request_id standing_id policy_version_id rules binding_digest"
-    " decided_at valid_until",
+    "approvals_decision": "kind approved proposal_id request_id standing_id policy_version_id rules votes"
+    " binding_digest decided_at valid_until",
     "approvals_policyversion": "policy_id number rules digest note published_by_id published_at draft_id",
     "approvals_policydraft": "id policy_id based_on_id created_at",
     "approvals_policy": "id slug",

@@ -50,6 +50,10 @@ def test_a_fresh_login_is_asked_for_taken_and_led_back_to_the_page(maya: User) -
     assert not Vote.objects.exists()
     assert browser.get(way).status_code == 200
     assert "next" in browser.get(way).text
+    back = 'href="{}">Back without confirming'
+    assert back.format(f"/approvals/{ask.pk}/") in browser.get(way).text
+    for elsewhere in ("https://elsewhere.example/", "//elsewhere.example", "javascript:alert(1)", ""):
+        assert "Back without" not in browser.get("/accounts/reauthenticate/", {"next": elsewhere}).text
     wrong = browser.post(way, {"password": "not it", "next": f"/approvals/{ask.pk}/"})
     assert wrong.status_code == 200 and yes(browser, ask, maya, retyped="1200").status_code == 422
     right = browser.post(way, {"password": world.PASSWORD, "next": f"/approvals/{ask.pk}/"})

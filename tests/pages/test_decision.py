@@ -304,6 +304,15 @@ def test_what_is_frozen_says_so_beside_the_buttons_and_approve_is_off_until_it_i
     assert live in lifted and off not in lifted
 
 
+def test_the_run_says_in_a_sentence_why_an_answer_was_refused(maya: User) -> None:
+    ask = world.ask()
+    assert click(signed_in(maya), ask, maya, "approve_confirmed", page_digest="0" * 64).status_code == 409
+    for tab in ("approvals", "file"):
+        page = signed_in(maya).get(f"/runs/{ask.run_id}/?tab={tab}").text
+        assert "“What you had before you is not what is asked. Look at it again before you decide.”" in page
+        assert "refused (" not in page
+
+
 def test_a_clock_that_a_freeze_stops_is_not_counted_down(maya: User) -> None:
     ask, shown = world.ask(), "stopped while frozen"
     pages = (f"/approvals/{ask.pk}/", "/approvals/")

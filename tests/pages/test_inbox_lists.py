@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 
 from approvals import lists
-from approvals.models import Preference, Remark, SavedView
+from approvals.models import Policy, PolicyTool, Preference, Remark, SavedView
 from approvals.services import absences, claiming, preferences, saved_views, talking
 from runs import clock
 from runs.money import Money
@@ -237,6 +237,12 @@ def test_a_policy_that_asks_stages_is_among_the_filters(maya: User) -> None:
     rule = {**world.DOCUMENT["rules"][2], "ask": {"order": "sequential", "stages": stages, **times}}
     world.policy(document={**world.DOCUMENT, "rules": [rule]})
     assert signed_in(maya).get("/approvals/").status_code == 200
+
+
+def test_an_action_that_no_tool_does_yet_is_offered_in_words(maya: User) -> None:
+    world.policy()
+    PolicyTool.objects.create(policy=Policy.objects.get(), tool="helpdesk.add_comment")
+    assert ">Add comment</option>" in signed_in(maya).get("/approvals/").text
 
 
 def test_a_row_says_that_a_question_waits_and_who_is_looking(maya: User) -> None:

@@ -294,7 +294,7 @@ def decide(request: ApprovalRequest, by: User, *, approved: bool = True, comment
     return Decision.objects.create(
         kind="people", approved=approved, proposal=request.proposal, request=request,
         policy_version=request.policy_version, rules=request.rules, binding_digest=request.binding_digest,
-        decided_at=now, valid_until=request.valid_until,
+        decided_at=now, valid_until=request.valid_until, votes=stages.made_by(request, approved=approved),
     )  # fmt: skip
 
 

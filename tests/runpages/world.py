@@ -154,6 +154,7 @@ def decide(proposal: Proposal, *, request: ApprovalRequest | None = None, approv
         request=request,
         policy_version=version(),
         rules=[],
+        votes=stages.made_by(request, approved=approved) if request else [],
         binding_digest="0" * 64,
         decided_at=NOW,
         valid_until=NOW + dt.timedelta(hours=1),

@@ -49,3 +49,6 @@ def test_the_record_names_whom_it_asked_as_the_pages_do() -> None:
         "Asked Finance, then Legal"
     )
     assert story_asked.TOLD["request.opened"]({}).lead == "Asked people"
+    for kind, key in (("counted", "stage"), ("stage_opened", "stage"), ("handed_on", "stage"), ("escalated", "also")):
+        lead = story_asked.TOLD[f"request.{kind}"]({key: "manager", "to": "Anna", "counted": "Anna"}).lead
+        assert "support managers" in lead, lead
