@@ -34,6 +34,8 @@ BESIDE = ("sandbox/", "accounts/", "admin/", "api/v1/events/")
 # what holds or ends work comes after all that could send it, and what settles the operation at the very end
 LATE = ("freeze", "pause", "cancel", "settle", "confirm")
 
+NOWHERE = (404, 405)  # there is nothing at the address that takes a word, so no worker finds anything new
+
 
 def addresses(patterns: list[Any], before: str = "") -> Iterator[str]:
     for one in patterns:
@@ -83,9 +85,11 @@ def test_nothing_sends_what_is_not_confirmed(world: World, desk: Desk, monkeypat
         if late(path) >= LATE.index("settle") + 1:
             assert world.credit(run).state == "unknown", "until here nothing was settled"
         for body in bodies(path, run=run, operation=operation, root=root):
-            answers[path] = min(answers.get(path, 999), post(browser, path, body, token))
-            assert answers[path] < 500, path
-            work(run)
+            status = post(browser, path, body, token)
+            assert status < 500, path
+            answers[path] = min(answers.get(path, 999), status)
+            if status not in NOWHERE:
+                work(run)
             assert len(world.sandbox.requests(operation=CREATE, identity=operation.identity)) == 1, (path, body)
     assert len(world.credits()) == 1 and Attempt.objects.filter(operation=operation).count() == 1
     taken = {path for path, status in answers.items() if status < 400}
