@@ -45,7 +45,7 @@ def test_the_relay_counts_and_the_run_goes_on(world: World) -> None:
     counted, closed = Event.objects.filter(stream=f"run:{run.pk}", kind__in=KINDS).order_by("seq")
     said = story.tell(counted)
     assert (said.lead, said.text) == (
-        "System counted again for manager", "what Jonas Weber, Maya Lindgren had approved; that is enough now",
+        "System counted again for support managers", "what Jonas Weber, Maya Lindgren had approved; that is enough now",
     )  # fmt: skip
     assert story.tell(closed).text == "by Jonas Weber, Maya Lindgren, counted again by the system"
     reader = Client()
