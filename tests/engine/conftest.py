@@ -1,5 +1,6 @@
 """The engine against a real sandbox and a real database: people are users, billing is a process, so are workers."""
 
+import contextlib
 import datetime as dt
 import itertools
 import time
@@ -214,21 +215,32 @@ class World:
         assert self.vote(run).code == "approved"
         return run
 
+    @contextlib.contextmanager
+    def first_question_later(self) -> Iterator[None]:
+        """What is not confirmed is not asked about yet: on a slow machine the first question is due, and what it allows
+        is sent, within the same claim."""
+        usual = retry.backoff
+
+        def later(**how: Any) -> dt.timedelta:
+            return dt.timedelta(hours=1) if how.get("base") == 0.5 else usual(**how)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(retry, "backoff", later)
+            yield
+
     def unknown(self, mode: str = "execute_and_timeout") -> Run:
         """A run whose credit's outcome is not known, the other side not asked yet."""
         self.fault(mode)
-        usual = retry.backoff
-
-        def first_question_later(**how: Any) -> dt.timedelta:
-            return dt.timedelta(hours=1) if how.get("base") == 0.5 else usual(**how)
-
-        with pytest.MonkeyPatch.context() as patch:  # on a slow machine the first question is due within the same claim
-            patch.setattr(retry, "backoff", first_question_later)
+        with self.first_question_later():
             run = self.work(self.approved(), until=lambda one: self.credit(one).state in ("unknown", "succeeded"))
         assert self.credit(run).state == "unknown" and self.used() == [(mode, 1)]
+        self.ask_now(run)
+        return run
+
+    def ask_now(self, run: Run) -> None:
+        """What is not confirmed is due to be asked about."""
         Operation.objects.filter(run=run).update(next_probe_at=clock.ClockTimestamp())
         Run.objects.filter(pk=run.pk).update(wake_at=clock.ClockTimestamp())
-        return run
 
     def credit(self, run: Run) -> Operation:
         """The run's newest credit operation; a stand-in that was never made while there is none."""

@@ -56,6 +56,13 @@ class Undoing:
         assert self.world.vote(run).code == "approved"
         return run
 
+    def unconfirmed(self, run: Run) -> Run:
+        """Its operation's outcome is not known, the other side not asked yet."""
+        with self.world.first_question_later():
+            run = self.world.work(run, until=lambda one: Operation.objects.get(run=one).state == "unknown")
+        self.world.ask_now(run)
+        return run
+
     def relay(self) -> None:
         """As the relay does, until nothing is due."""
         while undoing.work_off(limit=10):

@@ -96,7 +96,7 @@ def test_what_billing_tells_of_our_own_reversal_is_no_dispute(undo: Undoing) -> 
     _, credit = undo.credited()
     run = undo.approved(credit)
     undo.world.fault("execute_and_timeout", "billing.credit_notes.void")
-    run = undo.world.work(run, until=lambda one: Operation.objects.get(run=one).state == "unknown")
+    run = undo.unconfirmed(run)
     tell(credit, note_id(undo.world), "credit_note.voided")
     assert look_at_what_is_due() == 1 and not Case.objects.exists()
     undo.world.work(run)

@@ -113,7 +113,7 @@ def test_a_reversal_that_was_done_after_all_is_booked(undo: Undoing, desk: Desk)
     """It was settled as not done, its run was given up, and then it turned out otherwise."""
     _, credit = undo.credited()
     undo.world.fault("timeout_without_effect", VOID)
-    own = undo.world.work(undo.approved(credit), until=lambda one: Operation.objects.get(run=one).state == "unknown")
+    own = undo.unconfirmed(undo.approved(credit))
     made = Operation.objects.get(run=own)
     desk.until_proof()
     assert desk.settle(opened(desk, made), "did_not") == "ok"
@@ -185,7 +185,7 @@ def test_the_earlier_of_two_tries_is_booked_when_it_turns_out_to_have_been_done(
     """One run tried twice: the first was settled as not done, the second was given up before it was sent."""
     _, credit = undo.credited()
     undo.world.fault("timeout_without_effect", VOID)
-    own = undo.world.work(undo.approved(credit), until=lambda one: Operation.objects.get(run=one).state == "unknown")
+    own = undo.unconfirmed(undo.approved(credit))
     made = Operation.objects.get(run=own)
     desk.until_proof()
     assert desk.settle(opened(desk, made), "did_not") == "ok"

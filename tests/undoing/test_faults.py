@@ -30,7 +30,7 @@ def test_a_lookup_that_fails_after_a_lost_answer_voids_nothing_twice(undo: Undoi
     _, credit = undo.credited()
     run = undo.approved(credit)
     undo.world.fault("execute_and_timeout", VOID)
-    run = undo.world.work(run, until=lambda one: Operation.objects.get(run=one).state == "unknown")
+    run = undo.unconfirmed(run)
     undo.world.fault(mode, "billing.events.list")
     run = undo.world.work(run)
     undo.relay()

@@ -49,7 +49,7 @@ def test_while_it_is_not_confirmed_the_credit_still_counts(undo: Undoing, mode: 
     before = spent()
     run = undo.approved(credit)
     undo.world.fault(mode, "billing.credit_notes.void")
-    run = undo.world.work(run, until=lambda one: Operation.objects.get(run=one).state == "unknown")
+    run = undo.unconfirmed(run)
     undo.relay()
     assert (undo.state(credit), spent(), Reversal.objects.get().result) == ("succeeded", before, "")
     run = undo.world.work(run)
